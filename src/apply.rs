@@ -1,6 +1,6 @@
-//! Runs a plan through [`Write`] and emits events. It makes no decision: the plan has the changes and their order. Apply
-//! limits how many changes run at once, and finishes started ones after a failure or a request to stop, which ends only
-//! their waits.
+//! Runs a plan through [`Write`] and emits events. It makes no decisions: the plan contains the changes and their
+//! order. Apply limits how many changes run at once. After a failure or a request to stop, it finishes the changes in
+//! progress, but ends their waits.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,16 +30,16 @@ pub trait Listener: Sync {
     fn event(&self, place: usize, change: &Change, event: ChangeEvent);
 }
 
-/// The result of a run. At any time, each change is in one of its lists.
+/// The result of a run. At any time, each change is in exactly one of its lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub done: BTreeSet<usize>,
     pub failed: Vec<(usize, Fault)>,
-    /// The changes that were started and not finished: AWS may have applied them, or a part of them.
+    /// The changes that were started and not finished: AWS may have applied them fully or partly.
     pub unknown: BTreeSet<usize>,
-    /// The changes of which nothing was applied.
+    /// The changes that were not started.
     pub not_tried: BTreeSet<usize>,
-    /// Why changes of these two lists were waiting for AWS, when someone asked to stop.
+    /// Why changes in these two lists were waiting for AWS when the user requested a stop.
     pub given_up: Vec<(usize, String)>,
     pub stopped: bool,
 }
@@ -69,10 +69,10 @@ impl Outcome {
     }
 }
 
-/// Runs a plan, at most `limit` changes at once. After a failure, or once `stop` is true, no new change
-/// starts; those in flight are finished, or not waited for any more. After a denied change, only those that wait for it do not
-/// start, so that one run finds all that is denied. `outcome` is that of the plan before its first change;
-/// it is right at any time, so this may be dropped.
+/// Runs a plan, at most `limit` changes at once. After a failure, or once `stop` is true, no new change starts; changes
+/// in flight are finished, but their waits end. After a denied change, only the changes that wait for it do not start,
+/// so that one run finds everything that is denied. `outcome` starts as the outcome of the plan before its first
+/// change; it is correct at any time, so this future can be dropped.
 pub async fn apply(
     plan: &Plan,
     cloud: &impl Write,
@@ -82,13 +82,13 @@ pub async fn apply(
     outcome: &mut Outcome,
 ) {
     let failed = AtomicBool::new(false);
-    // No new change starts then.
+    // From then on, no new change starts.
     let is_over = || failed.load(Ordering::Relaxed) || *stop.borrow();
     let report = |place: usize, event| listener.event(place, &plan.changes[place], event);
-    // Makes a change, and meanwhile the reads before those that wait for nothing else.
+    // Makes a change, and in parallel the reads for the changes that wait only for this one.
     let make = async |place: usize, next: Vec<usize>| {
         let began = Instant::now();
-        // Another change may have failed since this one was taken.
+        // Another change may have failed since this one was picked.
         if is_over() {
             return (place, began, None);
         }
@@ -136,14 +136,14 @@ pub async fn apply(
     outcome.stopped = *stop.borrow() && !outcome.is_complete();
 }
 
-// If the answer to a create is lost, the SDK repeats the call, and AWS answers "exists". The existing resource is then the one
-// that the first call created.
+// If the response to a create is lost, the SDK repeats the call, and AWS answers "exists". Then the first call created
+// the existing resource.
 
-/// Makes one change. If AWS answers a create with "exists", and the existing resource has no other settings than the
-/// desired one, the missing settings are added. Otherwise the fault is returned.
+/// Makes one change. If AWS answers a create with "exists", and the existing resource has no settings that differ from
+/// the desired ones, the missing settings are added. Otherwise the fault is returned.
 ///
-/// The missing settings are part of the planned create, so nothing changes that was not shown. The resource may not be
-/// in force yet; a later change that needs it waits.
+/// The missing settings are part of the planned create, so only changes that were shown are made. The resource may not
+/// be in effect yet; a later change that needs it waits.
 async fn completed(cloud: &impl Write, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {
     let fault = match cloud.write(change, waiting).await {
         Err(fault) if fault.kind == FaultKind::Exists && change.action == Action::Create => fault,
@@ -165,14 +165,14 @@ async fn completed(cloud: &impl Write, change: &Change, waiting: Waiting<'_>) ->
     }
 }
 
-/// The missing settings of a partly created resource; `None` if kibus does not manage it, or if it has other settings.
+/// The missing settings of a partly created resource; `None` if kibus does not manage it, or if its settings differ.
 fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
     let fields = diff(wanted, there, &BTreeSet::new());
     let ours = match (wanted.tags(), there.tags()) {
-        // One call writes a whole parameter: another content is that of another run.
+        // One call writes a whole parameter: different content comes from another run.
         _ if is_of_parameter(wanted) => fields.is_empty(),
         (Some(wanted), Some(there)) => wanted.get(BUS).is_some() && wanted.get(BUS) == there.get(BUS),
-        // A kind without tags counts only if it has all settings.
+        // A resource without tags counts only if it has all settings.
         _ => fields.is_empty(),
     };
     let only_missing = fields.iter().all(|field| field.from == FieldValue::Unset);
@@ -181,9 +181,10 @@ fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
 
 /// Which change of a plan is next.
 struct Schedule {
-    /// The changes that wait for nothing any more, each with whether it never waited. Those that waited come first: else a
-    /// thousand queues would be created before the first policy is written, and the calls that AWS counts apart would follow
-    /// each other. What hands a permission over comes last: it waits for IAM, and one wait is long enough for all.
+    /// The changes that no longer wait for anything, each with whether it never waited. Those that waited come first:
+    /// otherwise a thousand queues would be created before the first policy is written, and calls with separate rate
+    /// limits would run one after another. Changes that hand over a permission come last: they wait for IAM, and one
+    /// wait is long enough for all of them.
     free: BTreeSet<(bool, bool, usize)>,
     hands_over: Vec<bool>,
     /// How many changes each change waits for.
@@ -210,12 +211,12 @@ impl Schedule {
         }
     }
 
-    /// Takes a change whose predecessors are made.
+    /// Takes a change whose predecessors are done.
     fn next(&mut self) -> Option<usize> {
         self.free.pop_first().map(|(.., change)| change)
     }
 
-    /// The changes that wait for nothing but this one.
+    /// The changes that wait only for this one.
     fn waiting_for_only(&self, change: usize) -> Vec<usize> {
         let followers = self.followers[change].iter().copied();
         followers.filter(|follower| self.waits_for[*follower] == 1).collect()
@@ -231,8 +232,8 @@ impl Schedule {
     }
 }
 
-/// Whether the plan failed only because of another run: that has created something with other settings, or has written a
-/// parameter that this one wrote over.
+/// Whether the plan failed only because of another run, which created something with different settings, or wrote a
+/// parameter that this run then overwrote.
 pub fn is_raced(plan: &Plan, outcome: &Outcome) -> bool {
     let is_raced = |(place, fault): &(usize, Fault)| {
         let change = &plan.changes[*place];
@@ -245,7 +246,7 @@ pub fn is_raced(plan: &Plan, outcome: &Outcome) -> bool {
     !outcome.failed.is_empty() && outcome.failed.iter().all(is_raced)
 }
 
-/// Whether another run has written over the settings that this plan wrote last. A read that is late shows an older version.
+/// Whether another run has overwritten the settings that this plan wrote last. A stale read shows an older version.
 pub async fn settings_are_lost(plan: &Plan, cloud: &impl Write) -> bool {
     let written = |change: &&Change| matches!(change.after, Some(Resource::Parameter(_)));
     let Some(change) = plan.changes.iter().rfind(written) else { return false };

@@ -1,7 +1,7 @@
 //! AWS, or an emulator of it. The only place that names the provisioning SDKs.
 //!
-//! Each kind of resource has a file that reads, creates, updates and deletes it. A new kind is such a file and a line
-//! in the table below.
+//! Each kind of resource has a file that reads, creates, updates and deletes it. A new kind needs such a file and a
+//! line in the table below.
 
 mod alarm;
 mod alias;
@@ -59,7 +59,7 @@ use pace::Pace;
 use wait::WaitReason;
 use write::{Update, Writing};
 
-/// One bus's account and Region on AWS.
+/// The account and Region of one bus on AWS.
 #[derive(Clone, Debug)]
 pub struct AwsCloud {
     scope: Scope,
@@ -69,9 +69,9 @@ pub struct AwsCloud {
     archive: Option<Arc<[u8]>>,
     /// The roles that this run has given a permissions boundary.
     bounded: Arc<Mutex<BTreeSet<RoleName>>>,
-    /// Why the caller may not read the report about all roles. It is asked for once: most operators may not.
+    /// Why the caller is not allowed to read the report about all roles. It is requested once: most operators are not allowed to.
     roles_denied: Arc<OnceLock<Fault>>,
-    /// The last list of the versions of the router, which one more read uses: two questions of a survey need it.
+    /// The last list of the router versions, which is used once more: two questions of a survey need it.
     last_versions: Arc<tokio::sync::Mutex<Option<alias::Versions>>>,
     /// The records that wait for a call which deletes them.
     deleted_records: Arc<record::Gathered>,
@@ -79,13 +79,13 @@ pub struct AwsCloud {
     read_records: Arc<record::Gathered>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
-    /// The services that did not answer in time, if metrics and logs are not waited for.
+    /// The services that did not answer in time, if the wait for metrics and logs is limited.
     silent: Option<Arc<Mutex<BTreeSet<String>>>>,
     /// When the command began. What its plan creates did not exist then.
     began: Instant,
-    /// When AWS last answered about what a change relies on: that what it creates is absent, or that a record was written.
+    /// When AWS last confirmed what a change relies on: that the new resource is absent, or that a record was written.
     answered: Arc<Mutex<BTreeMap<ResourceId, Instant>>>,
-    /// When this run last wrote something. Before it began, nobody knows.
+    /// When this run last wrote something. Writes before the run are unknown.
     last_write: Arc<Mutex<Instant>>,
     /// Whether AWS has executed a call of the current write.
     has_written: Arc<AtomicBool>,
@@ -166,13 +166,13 @@ impl AwsCloud {
         self
     }
 
-    /// Metrics and logs are waited for [`PATIENCE`]; a service that took longer is not asked again.
+    /// Waits at most [`PATIENCE`] for metrics and logs; a service that takes longer is not called again.
     pub fn impatient(mut self) -> Self {
         self.silent = Some(Arc::default());
         self
     }
 
-    /// On a request to stop, no call waits for the rate of its service any more.
+    /// After a request to stop, calls no longer wait for the rate of their service.
     pub fn until(mut self, stop: watch::Receiver<bool>) -> Self {
         self.stop = Some(stop);
         self
@@ -207,8 +207,8 @@ impl AwsCloud {
         self.call(action, || client.call(operation(action), input.clone())).await
     }
 
-    /// The items of every page of a list, of which `page` asks for one by its token. A page that is throttled is asked for
-    /// again, and not the pages before it.
+    /// The items of every page of a list, of which `page` requests one by its token. A throttled page is requested
+    /// again, without the pages before it.
     async fn pages<P, I, F: Sent<P>>(
         &self,
         action: &str,
@@ -277,7 +277,7 @@ impl<T, E: ProvideErrorMetadata + StdError + 'static, F: Future<Output = Result<
     type Error = E;
 }
 
-/// How long `status` waits for metrics and the log, which it can do without.
+/// How long `status` waits for metrics and the log, which are not essential.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The items of a page, and the token of the next one.
@@ -292,16 +292,15 @@ fn taken(mut page: Value, [list, token]: [&str; 2]) -> Page<Value> {
 }
 
 /// How long a change may rely on an answer that was given before it. Changes of IAM are eventually consistent (IAM user guide,
-/// "Troubleshoot IAM"), so a read right before the create may also miss what someone created some seconds ago.
+/// "Troubleshoot IAM"), so a read right before the create may also miss something created seconds ago.
 const AHEAD: Duration = Duration::from_secs(5);
 
-/// Whether AWS has just answered about this, which counts once.
+/// Whether AWS has just answered about this. Each answer counts once.
 fn was_answered(cloud: &AwsCloud, id: &ResourceId) -> bool {
     locked(&cloud.answered).remove(id).is_some_and(|answered| answered.elapsed() < AHEAD)
 }
 
-/// Refuses a create of what exists: the calls of IAM and EventBridge would overwrite what someone else has created since the
-/// plan.
+/// Refuses to create an existing resource: IAM and EventBridge calls would overwrite something created since the plan.
 async fn still_absent(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Result<(), Fault> {
     if was_answered(cloud, id) || cloud.read(id).await?.is_none() {
         return Ok(());
@@ -309,7 +308,7 @@ async fn still_absent(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Result
     Err(Fault::new(FaultKind::Exists, action, format!("{id} already exists")))
 }
 
-/// Every state that this room keeps is valid, so a poisoned lock does no harm.
+/// Every state behind these locks is valid, so a poisoned lock does no harm.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -319,7 +318,7 @@ fn operation(action: &'static str) -> &'static str {
     action.split_once(':').map_or(action, |(_, operation)| operation)
 }
 
-/// A number for the SDK, which takes none without a sign.
+/// A number for the SDK, which accepts only signed numbers.
 fn signed(number: u32) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
 }
@@ -373,7 +372,7 @@ macro_rules! kinds {
     };
 }
 
-// Each kind of resource with what its id consists of, the file that reads and writes it, and the status that is read with it.
+// Each kind of resource with the parts of its id, the file that reads and writes it, and the status that is read with it.
 kinds! {
     Parameter(name) => parameter;
     Record(name) => record;
@@ -402,7 +401,7 @@ impl Write for AwsCloud {
 
     async fn read_ahead(&self, change: &Change) {
         if change.action == Action::Create && matches!(change.id, ResourceId::RolePolicy(..) | ResourceId::Rule(_)) {
-            // Any other answer is left to the read right before the create.
+            // For any other answer, the read right before the create decides.
             if let Ok(None) = self.read(&change.id).await {
                 locked(&self.answered).insert(change.id.clone(), Instant::now());
             }

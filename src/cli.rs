@@ -31,7 +31,7 @@ use stop::Stop;
     arg_required_else_help = true,
     subcommand_required = true,
     propagate_version = true,
-    // Without the empty line before the commands, the short help fits on a screen.
+    // Without an empty line before the commands, the short help fits on one screen.
     help_template = "{about-with-newline}\n{usage-heading} {usage}\n{all-args}{after-help}"
 )]
 struct Cli {
@@ -43,7 +43,7 @@ struct Cli {
 
 struct CommandLine {
     cli: Cli,
-    /// As one would type it again.
+    /// Quoted to be run again.
     text: String,
 }
 
@@ -58,7 +58,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 impl CommandLine {
-    /// Fails with the exit code, once help, a version, or an error of usage is written.
+    /// Fails with the exit code after it has written help, a version, or a usage error.
     fn parse(args: &[OsString]) -> Result<Self, u8> {
         if let Some(error) = global::unprintable(args) {
             plain_ui().show_error(&error);
@@ -96,11 +96,11 @@ impl CommandLine {
     }
 }
 
-/// Writes the document of a command and its errors. Gives the exit code.
+/// Writes the document and the errors of a command. Returns the exit code.
 fn conclude(ui: &Ui, done: Result<Report, Error>) -> u8 {
     let report = done.unwrap_or_else(Report::from);
     let is_usage = |error: &Error| error.kind == ErrorKind::Usage;
-    // Wrong usage has no document: nothing was run.
+    // A usage error has no document: nothing ran.
     let written = if report.error.as_ref().is_some_and(is_usage) { Ok(()) } else { ui.report(&report) };
     let not_written = written.err();
     let errors: Vec<&Error> = not_written.iter().chain(report.errors()).collect();
@@ -109,12 +109,12 @@ fn conclude(ui: &Ui, done: Result<Report, Error>) -> u8 {
     errors.first().map(|error| error.kind).or(differs).map_or(0, ErrorKind::exit_code)
 }
 
-/// Before it is known how to write.
+/// Before the output format is known.
 fn plain_ui() -> Ui {
     Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default())
 }
 
-/// The text of wrong usage. Help and version are none.
+/// The text of a usage error; none for help and version.
 fn usage_error(e: &clap::Error) -> Option<String> {
     let text = e.use_stderr().then(|| e.render().to_string())?;
     // The message repeats arguments, which could contain control characters.

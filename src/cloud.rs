@@ -1,5 +1,5 @@
-//! The seam to AWS: what can be asked ([`Read`]), what can be changed ([`Write`]), and what a probe needs ([`Probe`]). What
-//! dead letters need is in their own room.
+//! The interface to AWS: what can be read ([`Read`]), what can be changed ([`Write`]), and what a probe needs
+//! ([`Probe`]). Dead letters have an interface in their own module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -18,7 +18,7 @@ use crate::plan::Change;
 
 pub use crate::model::{Fault, FaultKind};
 
-/// A resource, and its status at the moment of the read.
+/// A resource, and its status at the time of the read.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub resource: Resource,
@@ -28,31 +28,31 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Default)]
 pub struct ListedRole {
     pub arn: String,
-    /// Its trust policy, if that names a provider of web identities.
+    /// Its trust policy, if that names a web identity provider.
     pub web_trust: Option<Document>,
 }
 
 pub type RolePolicies = BTreeMap<String, InlinePolicy>;
 
-/// The table of questions: for each its name, its key if it has one, and the answer. The trait [`Questions`], what a survey may ask
-/// and knows, the calls of its reader, and what `aws` answers come from it.
+/// The table of questions: the name of each, its key if it has one, and the answer. It generates the trait
+/// [`Questions`], the questions and answers of a survey, the calls of its reader, and the implementation in `aws`.
 ///
-/// `once`: there is one answer. `each`: one for each key. `first`: like `each`, but once the first call is denied, no other is made: each
-/// denied call is a line in the trail of the account. `composed`: the reader makes several calls for an answer.
+/// `once`: there is one answer. `each`: one answer per key. `first`: like `each`, but if the first call is denied, no
+/// other is made, because CloudTrail logs each denied call. `composed`: the reader makes several calls for an answer.
 macro_rules! questions {
     ($expand:ident) => {
         $expand! {
             once {
-                /// The buses of the account and Region whose settings exist.
+                /// The buses in the account and Region whose settings exist.
                 buses -> BTreeSet<BusName>;
-                /// The buses whose tag a queue has, as the tagging API knows them: late. One may have lost its settings.
+                /// The buses named in queue tags, from the tagging API, which lags behind. Such a bus may have lost its settings.
                 tagged_buses -> BTreeSet<BusName>;
-                /// All roles of the account.
+                /// All roles in the account.
                 listed_roles -> BTreeMap<RoleName, ListedRole>;
-                /// The queues with the tags of a cluster of the bus, each with its tags, as the tagging API knows them: late.
+                /// The queues with the tags of a cluster of the bus, each with its tags, from the tagging API, which lags behind.
                 tagged_queues -> BTreeMap<QueueName, Tags>;
                 eks_clusters -> BTreeSet<ClusterName>;
-                /// How many concurrent invocations of the account and Region are reserved for no function.
+                /// The unreserved concurrency of the account and Region.
                 unreserved_concurrency -> u32;
                 /// The event source mappings of the router, its aliases and its versions, whoever created them.
                 function_mappings -> BTreeSet<FunctionMapping>;
@@ -64,12 +64,12 @@ macro_rules! questions {
                 last_events -> LastEvents;
                 /// All rules of the default event bus, whoever created them.
                 event_rules -> Vec<EventRule>;
-                /// What the live version of the router says of itself, without waiting for anything that is in progress; absent if
+                /// The self-test result of the live router version, without waiting for anything in progress; absent if
                 /// the version does not exist or is not ready.
                 live_test -> LiveTest;
             }
             each {
-                /// The names of the queues that begin with this, whoever manages them. A hint and never a proof.
+                /// The names of the queues that begin with this, whoever manages them. A hint, never proof.
                 queues(String) -> BTreeSet<QueueName>;
                 /// The queues that have this queue as their dead-letter queue, whoever manages them.
                 dead_letter_sources(QueueName) -> BTreeSet<QueueName>;
@@ -81,7 +81,7 @@ macro_rules! questions {
                 topics(Topic) -> TopicAttributes;
                 /// A key by its id, its ARN or an alias.
                 topic_keys(String) -> TopicKey;
-                /// The settings that a version of the router was published with.
+                /// The settings with which a router version was published.
                 versions(u64) -> FunctionSettings;
             }
             first {
@@ -89,15 +89,15 @@ macro_rules! questions {
                 rule_tags(RuleName) -> Tags;
             }
             composed {
-                /// A queue that was marked as being deleted: absent once it is gone, and as it is if it stays.
+                /// A queue marked for deletion: absent once it is gone, or its current state if it stays.
                 leaving_queues(QueueName) -> Queue;
-                /// Whether the record of a cluster is still absent after some reads in ten seconds.
+                /// Whether the record of a cluster is still absent after several reads within ten seconds.
                 absent_records(ClusterName) -> bool;
                 /// The inline policies of a role with a name of this bus, by name.
                 roles(RoleName) -> RolePolicies;
-                /// What happened on a queue in the last day; absent if nothing is known.
+                /// The activity of a queue in the last day; absent if nothing is known.
                 activity(QueueName) -> QueueActivity;
-                /// How many messages a queue holds a moment later.
+                /// How many messages a queue holds shortly afterwards.
                 depth_later(QueueName) -> Depth;
                 /// The result of a probe of a cluster, or of the bus.
                 probes(Option<ClusterName>) -> Probed;
@@ -142,7 +142,7 @@ questions!(trait_of);
 
 type Answer<T> = Result<Option<T>, Fault>;
 
-/// What can be read of one account and Region. No method changes anything. `None` means that it is certainly absent.
+/// What can be read in one account and Region. No method changes anything. `None` means that it is certainly absent.
 pub trait Read: Questions {
     /// Reads one resource completely, with its status.
     fn snapshot(&self, id: &ResourceId) -> impl Future<Output = Answer<Snapshot>> + Send;
@@ -151,10 +151,10 @@ pub trait Read: Questions {
         async move { Ok(self.snapshot(id).await?.map(|snapshot| snapshot.resource)) }
     }
 
-    /// Those of these records of clusters that exist, in few calls.
+    /// The existing ones of these cluster records, in few calls.
     fn records(&self, names: &[ParameterName]) -> impl Future<Output = Result<Vec<Record>, Fault>> + Send;
 
-    /// A page of all records of clusters of the bus, and the token of the next one. A page may be empty and have one.
+    /// A page of all records of clusters of the bus, and the token of the next one. A page can be empty and still have a token.
     fn records_page(
         &self,
         token: Option<String>,
@@ -166,19 +166,19 @@ pub trait Read: Questions {
     /// One inline policy of a role, whoever wrote it.
     fn inline_policy(&self, role: &RoleName, policy: &str) -> impl Future<Output = Answer<InlinePolicy>> + Send;
 
-    /// The inline policies of those of these roles that exist, in few calls, which read every role of the account.
+    /// The inline policies of the existing ones of these roles, in few calls, which read every role in the account.
     fn inline_policies(
         &self,
         roles: &BTreeSet<RoleName>,
     ) -> impl Future<Output = Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault>> + Send;
 
-    /// What happened on these queues in the last day. A queue of which nothing is known is missing.
+    /// The activity of these queues in the last day. A queue without data is missing.
     fn activity(
         &self,
         queues: &BTreeSet<QueueName>,
     ) -> impl Future<Output = Result<BTreeMap<QueueName, QueueActivity>, Fault>> + Send;
 
-    /// The caller's ARN, as STS gives it.
+    /// The caller's ARN, as STS returns it.
     fn caller(&self) -> &str;
 
     /// The role that the caller has assumed, if it is one.
@@ -206,23 +206,23 @@ pub fn session_role(principal: &str) -> Option<&str> {
 
 /// What can be changed in one account and Region.
 pub trait Write: Send + Sync {
-    /// Reads a resource that exists by the refusal of a create; `None` if it is absent. If a read may miss it because it is
+    /// Reads a resource that exists according to a refused create; `None` if it is absent. If a read may miss it because it is
     /// new, waits until a read finds it.
     fn read_back(&self, id: &ResourceId, waiting: Waiting<'_>) -> impl Future<Output = Answer<Resource>> + Send;
 
-    /// Reads what a change creates, if its create would overwrite what someone else has created since the plan. It is called
-    /// while the change waits for another one, so that the create does not wait for the read.
+    /// Reads the resource that a change creates, if the create would overwrite a resource created since the plan. It is
+    /// called while the change waits for another one, so that the create does not wait for the read.
     fn read_ahead(&self, _: &Change) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
-    /// Makes one change of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
-    /// would wonder about is reported to `waiting`, with its reason. On a request to stop, a wait ends with
+    /// Makes one change of a plan, and returns when it is in effect or, for a delete, when it is accepted. Noticeable
+    /// waits are reported to `waiting`, with their reason. On a request to stop, a wait ends with
     /// [`FaultKind::Stopped`]; AWS calls in progress are finished.
     fn write(&self, change: &Change, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
-/// How a write waits for AWS: to whom it reports why, and who may ask it to stop.
+/// How a write waits for AWS: where it reports the reason, and what can request a stop.
 #[derive(Clone, Copy)]
 pub struct Waiting<'a> {
     report: &'a (dyn Fn(&str) + Sync),
@@ -235,7 +235,7 @@ impl<'a> Waiting<'a> {
         Self { report, stop }
     }
 
-    /// Reports to nobody, and nobody asks it to stop.
+    /// Reports to no one, and is never stopped.
     pub fn unattended() -> Self {
         Self { report: &|_| {}, stop: None }
     }
@@ -255,24 +255,25 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// What `verify --probe` needs: an event of kibus's own, and what becomes of it: by default, nothing.
+/// What `verify --probe` needs: an event of kibus's own, and its outcome, which is nothing by default.
 pub trait Probe: Send + Sync {
     /// Puts an event on the default event bus, which adds its id and time.
     fn put_event(&self, _event: &Value) -> impl Future<Output = Result<(), Fault>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// Waits some seconds for copies of a probe in the probe queue, deletes them and messages of self-tests, and counts the copies.
+    /// Waits some seconds for copies of a probe in the probe queue, deletes them and self-test messages, and counts the copies.
     fn take_probe(&self, _queue: &QueueName, _probe: &str) -> impl Future<Output = Result<u32, Fault>> + Send {
         std::future::ready(Ok(0))
     }
 
-    /// Looks at the messages of a queue, and gives their ids: SQS may show copies (S28). Hides what it shows from the consumer for a second.
+    /// Receives the messages of a queue, and returns their ids: SQS may return copies (S28). Hides these messages from
+    /// the consumer for a second.
     fn look(&self, _queue: &QueueName) -> impl Future<Output = Result<BTreeSet<String>, Fault>> + Send {
         std::future::ready(Ok(BTreeSet::new()))
     }
 
-    /// Invokes a function's alias with a probe. Gives what the router decided, or its error message.
+    /// Invokes a function's alias with a probe. Returns what the router decided, or its error message.
     fn route_probe(
         &self,
         _function: &FunctionName,

@@ -1,5 +1,5 @@
-//! The messages of the dead-letter queue: why they are there, whether they are still useful, and what was done with those that
-//! are routed again or deleted.
+//! The messages of the dead-letter queue: why they are there, whether they are still useful, and what happened to those
+//! that were routed again or deleted.
 
 #[cfg(test)]
 pub(crate) mod readings;
@@ -22,24 +22,24 @@ use crate::model::{
     router_line::RETRIED, time_text,
 };
 
-/// How long a received message is hidden, in seconds: longer than the router takes for a batch. A message that a killed
-/// command received is visible again after this time.
+/// How long a received message is hidden, in seconds: longer than the router takes for a batch. If the command is
+/// killed, the messages that it received are visible again after this time.
 const HIDDEN: u32 = 30;
-/// How many dead letters are read at most.
+/// The maximum number of dead letters to read.
 const MOST: usize = 1_000;
-/// How many bytes their texts have at most, before the last receive: most events have less than 2 KB, and SQS takes 1 MiB.
+/// The maximum total size of their texts before the last receive, in bytes: most events have less than 2 KB, and SQS accepts 1 MiB.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// How many receives in a row may return only messages that were seen before. If the whole queue takes longer than
-/// [`HIDDEN`], the first messages come again.
+/// How many receives in a row may return only messages that were seen before. If reading the whole queue takes longer
+/// than [`HIDDEN`], the first messages are received again.
 const SEEN_AGAIN: usize = 5;
-/// How many calls run at once.
+/// The number of concurrent calls.
 const CONCURRENT: usize = 16;
-/// How long a Spot warning is useful, in milliseconds: EC2 sends it two minutes before it reclaims the instance.
+/// How long a Spot warning is useful, in milliseconds: EC2 sends the warning two minutes before it reclaims the instance.
 const SPOT_WARNING: i64 = 120_000;
 
 /// What `dead-letters` needs: the messages of the dead-letter queue, the router, and its log about them.
 pub trait DeadLetters: Send + Sync {
-    /// Receives up to ten messages, and hides each for this many seconds. Waits for a second if there is none.
+    /// Receives up to ten messages, and hides each for this many seconds. If there is none, waits for a second.
     fn receive(&self, queue: &QueueName, hidden: u32) -> impl Future<Output = Result<Vec<DeadLetter>, Fault>> + Send;
 
     /// Makes a message visible again.
@@ -56,7 +56,7 @@ pub trait DeadLetters: Send + Sync {
     ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
 
     /// The lines of a log group about messages that the router returned to their queue, since a time in milliseconds of
-    /// the Unix epoch, in the order of time; and whether that is all of them.
+    /// the Unix epoch, in chronological order; and whether the list is complete.
     fn retry_lines(
         &self,
         group: &LogGroupName,
@@ -68,10 +68,10 @@ pub trait DeadLetters: Send + Sync {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LetterObject"))]
 pub struct DeadLetter {
-    // The id that SQS gave it, which it keeps on its way from the hub queue.
+    // Its SQS message id, which it keeps when SQS moves it from the hub queue.
     #[serde(rename = "message_id")]
     pub id: String,
-    /// When SQS first took the message, in UTC.
+    /// When SQS first accepted the message, in UTC.
     // In milliseconds of the Unix epoch.
     #[serde(serialize_with = "as_time")]
     #[cfg_attr(test, schemars(with = "String"))]
@@ -79,17 +79,17 @@ pub struct DeadLetter {
     /// Receives from both queues.
     pub receives: u32,
     pub cause: DeadLetterCause,
-    /// What EventBridge recorded; empty strings for what it did not.
+    /// What EventBridge recorded; empty strings for missing values.
     pub delivery_error: Option<DeliveryError>,
     /// The last line of the router's log about the message, if it was found.
     pub last_retry: Option<RetryLine>,
-    /// What the message says; null if it is not an event.
+    /// The event in the message; null if it is not an event.
     pub event: Option<LetterEvent>,
     /// The result of the action; null if the message was only shown.
     pub result: Option<LetterResult>,
     #[serde(skip)]
     pub body: String,
-    // What SQS needs to release or delete it, until it is received again.
+    // The receipt with which SQS releases or deletes it, until it is received again.
     #[serde(skip)]
     pub receipt: String,
 }
@@ -121,7 +121,7 @@ pub struct DeliveryError {
     pub exhausted_retry_condition: String,
 }
 
-/// What a message says.
+/// The event in a message.
 // As far as it can be read. The router reads it again, and decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "EventObject"))]
@@ -134,7 +134,7 @@ pub struct LetterEvent {
     pub useful: Useful,
     /// Until when it is useful, in UTC.
     pub useful_until: Option<String>,
-    /// Why it is hardly useful, or why that is unknown.
+    /// Why it is of little use, or why that is unknown.
     pub useful_reason: Option<&'static str>,
 }
 
@@ -143,16 +143,16 @@ pub struct LetterEvent {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Useful {
-    /// It is, until `useful_until`.
+    /// Useful until `useful_until`.
     Until,
-    /// Hardly, or no longer.
+    /// Of little or no use.
     Little,
-    /// That is unknown.
+    /// Unknown.
     Unknown,
 }
 
 impl DeadLetter {
-    /// Notes the cause, from the attributes of the message and whether SQS moved it from another queue.
+    /// Sets the cause, from the attributes of the message and whether SQS moved it from another queue.
     pub fn with_cause<'a>(self, attribute: impl Fn(&str) -> Option<&'a str>, is_moved: bool) -> Self {
         let text = |name| attribute(name).unwrap_or_default().to_owned();
         let error = DeliveryError {
@@ -177,19 +177,19 @@ impl DeadLetter {
         }
     }
 
-    /// Reads what it says at the time `now`, in milliseconds of the Unix epoch.
+    /// Reads the event as of the time `now`, in milliseconds of the Unix epoch.
     pub fn with_event(self, now: i64) -> Self {
         let event = event(&self.body, now);
         Self { event, ..self }
     }
 
-    /// Whether a treatment can be about it: the router can route nothing that is not an event.
+    /// Whether this treatment applies to it: the router can route only events.
     pub fn suits(&self, treatment: Treatment) -> bool {
         treatment == Treatment::Purge || self.event.is_some()
     }
 }
 
-/// The event in a text at the time `now`, if it is one.
+/// The event in a text, as of the time `now`, if it is one.
 fn event(text: &str, now: i64) -> Option<LetterEvent> {
     let event: Value = serde_json::from_str(text).ok()?;
     let (source, detail_type) = (event["source"].as_str()?, event["detail-type"].as_str()?);
@@ -253,36 +253,36 @@ fn usefulness(signal: Option<Signal>, event: &Value, now: i64) -> (Useful, Optio
     }
 }
 
-/// What lies in the dead-letter queue, as far as it was seen.
+/// The content of the dead-letter queue, as far as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DeadLettersObject"))]
 pub struct DeadLetterReport {
     #[serde(rename = "queue_name")]
     #[cfg_attr(test, schemars(with = "String"))]
     pub queue: QueueName,
-    /// How many messages were seen.
+    /// The number of messages that were read.
     pub seen: usize,
-    /// How many messages there are, as SQS counts.
-    // At least those that were seen.
+    /// The number of messages in the queue, as counted by SQS.
+    // At least the number that were read.
     pub about: u64,
-    /// What was done with the messages; null if they were only shown.
+    /// What happened to the messages; null if they were only shown.
     pub action: Option<Treatment>,
     // The oldest first.
     #[serde(rename = "messages")]
     pub letters: Vec<DeadLetter>,
-    // Why the report lacks something; among the warnings of the hub.
+    // Why the report is incomplete; part of the hub's warnings.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
 
 impl DeadLetterReport {
-    /// Notes the results. `None` is a run that was abandoned: its results are unknown.
+    /// Stores the results. `None` means that the run was abandoned and its results are unknown.
     pub fn settle(&mut self, treatment: Treatment, treated: Option<&Treated>) {
         self.action = Some(treatment);
         for letter in &mut self.letters {
             let known = treated.and_then(|treated| treated.results.get(&letter.id));
             let (status, why) = if letter.suits(treatment) {
-                (LetterStatus::Unknown, "the command was stopped during its calls")
+                (LetterStatus::Unknown, "the command was stopped during the call")
             } else {
                 (LetterStatus::Left, "not an event")
             };
@@ -303,7 +303,7 @@ pub struct RetryLine {
 }
 
 impl RetryLine {
-    /// Reads a line; `None` if it is about something else.
+    /// Parses a line; `None` if it is about something else.
     fn parse(line: &str) -> Option<Self> {
         let line = RouterLine::read(line).filter(|line| line.message == RETRIED && !line.message_id.is_empty())?;
         Some(Self {
@@ -315,13 +315,13 @@ impl RetryLine {
 }
 
 /// Reads the dead letters of a hub as they are at the time `now`, in milliseconds of the Unix epoch, and the router's log about
-/// them. What is received is made visible again. `count` is the number of messages that the queue holds, as SQS counts.
+/// them. What is received is made visible again. `count` is the number of messages in the queue, as counted by SQS.
 pub async fn read(cloud: &impl DeadLetters, scope: &Scope, count: u64, now: i64) -> Result<DeadLetterReport, Fault> {
     let queue = scope.dead_letter_queue();
     let (letters, cut, unreleased) = look(cloud, &queue).await?;
     let mut warnings = Vec::new();
     if cut {
-        warnings.push("these are not all: redrive or delete them, then run again for the others".to_owned());
+        warnings.push("there are more dead letters: redrive or delete these, then run again".to_owned());
     }
     if let Some(fault) = unreleased {
         warnings.push(format!("dead letters stay hidden for {HIDDEN} seconds: {fault}"));
@@ -332,10 +332,10 @@ pub async fn read(cloud: &impl DeadLetters, scope: &Scope, count: u64, now: i64)
             Err(fault) => warnings.push(format!("the router's log could not be read: {fault}")),
             Ok((lines, is_complete)) => {
                 let lines = lines.iter().filter_map(|line| RetryLine::parse(line));
-                // The last line about each counts.
+                // The last line about each message counts.
                 retries = lines.map(|line| (line.id.clone(), line)).collect();
                 if !is_complete {
-                    warnings.push("the router's log is too long and was not read to its end".to_owned());
+                    warnings.push("the router's log is too long and was read only partly".to_owned());
                 }
             }
         }
@@ -353,9 +353,8 @@ pub async fn read(cloud: &impl DeadLetters, scope: &Scope, count: u64, now: i64)
     })
 }
 
-/// Reads the dead letters until SQS returns no more or no others of them, at most [`MOST`]. Gives them, the oldest first;
-/// whether reading ended at a limit, so there may be more; and why a message is hidden for [`HIDDEN`] seconds, if one could not
-/// be made visible again.
+/// Reads dead letters until SQS returns no new ones, at most [`MOST`]. Returns them, the oldest first; whether reading ended at
+/// a limit, so there may be more; and why a message is hidden for [`HIDDEN`] seconds, if one could not be made visible again.
 async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<(Vec<DeadLetter>, bool, Option<Fault>), Fault> {
     let mut seen: BTreeMap<String, DeadLetter> = BTreeMap::new();
     let (mut bytes, mut again) = (0, 0);
@@ -368,7 +367,7 @@ async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<(Vec<DeadLe
         let before = seen.len();
         for one in received {
             let length = one.body.len();
-            // SQS may return a message twice; only its last receipt counts.
+            // SQS may return a message twice; only the last receipt is valid.
             if seen.insert(one.id.clone(), one).is_none() {
                 bytes += length;
             }
@@ -388,7 +387,7 @@ async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<(Vec<DeadLe
     Ok((letters, cut, unreleased))
 }
 
-/// Makes messages visible again. Gives the first fault; a message that has one is visible again after [`HIDDEN`] seconds.
+/// Makes messages visible again. Returns the first fault; after a fault, a message is visible again after [`HIDDEN`] seconds.
 async fn release(
     cloud: &impl DeadLetters,
     queue: &QueueName,

@@ -1,5 +1,6 @@
-//! What others set up on the default event bus for Karpenter: rules that match its events, the queues that they send to, the
-//! clusters of these, and in which order to move them to the bus. Pure: it reads nothing and changes nothing.
+//! What others set up on the default event bus for Karpenter: rules that match its events, their target queues, the
+//! clusters of these queues, and the order in which to move them to the bus. Pure: it reads nothing and changes
+//! nothing.
 
 mod found;
 
@@ -24,19 +25,19 @@ const NAMED: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DiscoveryObject"))]
 pub struct Discovery {
-    /// The number of rules of the default event bus, whoever created them.
+    /// The number of rules on the default event bus, whoever created them.
     pub rule_count: usize,
-    /// The number of rules that a bus may have by default.
+    /// The default quota for rules on an event bus.
     pub rule_limit: usize,
-    /// The number of rules of kibus among them.
+    /// How many of them belong to kibus.
     pub rules_of_kibus: usize,
-    /// The other rules that match Karpenter's events, or ask for them.
+    /// The other rules that match Karpenter's events, or try to.
     pub rules: Vec<FoundRule>,
-    /// The queues that they send to, and queues of Karpenter without a rule.
+    /// Their target queues, and Karpenter queues without a rule.
     pub queues: Vec<FoundQueue>,
-    /// What to do, in this order.
+    /// What to do, in order.
     pub steps: Vec<Hint>,
-    // What could not be read, and why: the document has an error then.
+    // What could not be read, and why. The document then has an error.
     #[serde(skip)]
     pub unread: Vec<(String, Fault)>,
     // Why the activity of queues could not be read: a warning.
@@ -44,13 +45,13 @@ pub struct Discovery {
     pub unmeasured: Option<Fault>,
 }
 
-/// What [`discovery`] will certainly ask for.
+/// What [`discovery`] will certainly request.
 pub fn guess() -> Query {
     let queues = [String::new()].into();
     Query { records: true, event_rules: true, eks_clusters: true, queues, ..Query::default() }
 }
 
-/// What was found, or why the rules of the bus are unknown.
+/// The findings, or why the rules of the bus are unknown.
 pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
     let rule_count = match survey.event_rules() {
         Fact::Unreadable(fault) => return Err(fault.clone()),
@@ -74,7 +75,7 @@ pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
     })
 }
 
-/// What could not be read. The same call that failed for many is named once.
+/// What could not be read. A call that failed for many resources is named once.
 fn unread(survey: &Survey) -> Vec<(String, Fault)> {
     let known = &survey.known;
     let each = [
@@ -92,7 +93,7 @@ fn unread(survey: &Survey) -> Vec<(String, Fault)> {
 /// The clusters that are not on the bus yet, each with its queues.
 type Moves<'a> = BTreeMap<&'a ClusterName, Vec<&'a FoundQueue>>;
 
-/// How to move clusters to the bus, and what those on it no longer need. Removals come last.
+/// How to move clusters to the bus, and what registered clusters no longer need. Removals come last.
 fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hint> {
     let scope = &survey.scope;
     let (named, unnamed): (Vec<_>, Vec<_>) =
@@ -107,7 +108,7 @@ fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hin
     let unnamed = unnamed.iter().filter(|queue| queue.reader != Readership::Nothing);
     let unnamed = listed_first(unnamed.map(|queue| &queue.name));
     if let (Some(queues), Some(denied)) = (&unnamed, survey.known.eks_clusters.fault()) {
-        let text = format!("Let EKS name the clusters of {queues}; then repeat this:");
+        let text = format!("Grant access to EKS, which names the clusters of {queues}; then repeat this:");
         steps.extend(printing(scope, [denied]).into_iter().map(|command| Hint::command(&text, scope.kibus(command))));
     }
     let mut template = survey.queue_template();
@@ -137,7 +138,7 @@ fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hin
     steps
 }
 
-/// The check, and what may be removed after it: targets of clusters that are on the bus now, and rules without another use.
+/// The check, and what may be removed after it: targets of clusters that are now on the bus, and rules without another use.
 fn last_steps(survey: &Survey, rules: &[FoundRule], named: &[&FoundQueue], moves: &Moves<'_>) -> Vec<Hint> {
     let scope = &survey.scope;
     let removals: Vec<&Removal> = rules.iter().filter_map(|rule| rule.removal.as_ref()).collect();
@@ -154,7 +155,7 @@ fn last_steps(survey: &Survey, rules: &[FoundRule], named: &[&FoundQueue], moves
     }
     if !removals.is_empty() {
         let text = format!(
-            "Only then remove what is no longer needed by {}, where it was created, else:",
+            "Only then remove what {} no longer needs, with the tool that created it, else:",
             first_of(&moved, NAMED)
         );
         let commands: Vec<String> = removals.into_iter().flat_map(|removal| removal_of(scope, removal)).collect();
@@ -177,13 +178,13 @@ fn joined<'a>(clusters: impl IntoIterator<Item = &'a ClusterName>) -> String {
     clusters.into_iter().map(ClusterName::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// The first names, each in backquotes; `None` without any.
+/// The first names, each in backticks; `None` if there are none.
 fn listed_first<'a>(names: impl Iterator<Item = &'a QueueName>) -> Option<String> {
     let names: Vec<String> = names.map(|name| listed([name])).collect();
     (!names.is_empty()).then(|| first_of(names, NAMED))
 }
 
-/// The template that names the queues of most clusters; of several, the default if it is among them.
+/// The template that fits the queues of most clusters; if several do, the default if it is one of them.
 fn most_common(moves: &Moves<'_>) -> QueueTemplate {
     let mut counts: BTreeMap<QueueTemplate, usize> = BTreeMap::new();
     for (cluster, queues) in moves {

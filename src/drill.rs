@@ -1,8 +1,9 @@
-//! A drill: AWS FIS interrupts one Spot instance of a cluster, and kibus shows each step until the instance has terminated. It
-//! receives nothing from a queue.
+//! A drill: AWS FIS interrupts one Spot instance of a cluster, and kibus shows each step until the instance has
+//! terminated. It receives no messages from queues.
 //!
-//! What a drill makes is found again without a file: the role has a computed name and the tags of the bus, and the template has those
-//! tags and this role. The role is created first and deleted last, so it remembers the rest, and a second drill goes no further than it.
+//! Kibus finds the resources of a drill again without a file: the role has a computed name and the tags of the bus, and
+//! the template has those tags and this role. The role is created first and deleted last, so it leads to the rest, and
+//! a second drill stops when it finds the role.
 
 pub mod choice;
 pub mod steps;
@@ -44,16 +45,16 @@ pub struct Experiment {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ExperimentState {
-    /// FIS's word, like `running`.
+    /// The state as FIS names it, like `running`.
     pub status: String,
-    /// A text that may change.
+    /// Text that may change.
     pub reason: String,
     /// The `code` of a failure and its `location` (FIS API reference, `ExperimentError`).
     pub error: BTreeMap<String, String>,
 }
 
 impl ExperimentState {
-    /// Why it failed, as far as FIS says: the code, the location and the reason.
+    /// Why it failed, as far as FIS reports it: the code, the location and the reason.
     fn why(&self) -> String {
         let error = ["code", "location"].into_iter().filter_map(|member| self.error.get(member));
         let parts = error.chain([&self.reason]).filter(|part| !part.is_empty());
@@ -82,20 +83,20 @@ pub struct Template {
     pub tags: BTreeMap<String, String>,
 }
 
-/// What a drill needs of AWS, beside the router's log and the counts of a queue.
+/// What a drill needs from AWS, in addition to the router's log and the counts of a queue.
 pub trait DrillCloud: RouterLog + Probe {
     /// The instances that a filter of EC2 selects, by its name and value.
     fn instances(&self, filter: (&str, &str)) -> impl Future<Output = Result<Vec<Instance>, Fault>> + Send;
     fn resource(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
     fn change(&self, change: &Change, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
-    /// Gives the id. The document has a token, with which a repeated call creates no second template.
+    /// Returns the id. The document has a token, so that a repeated call creates no second template.
     fn create_template(&self, template: &Document) -> impl Future<Output = Result<String, Fault>> + Send;
-    /// All templates of the account and Region, whoever created them.
+    /// All templates in the account and Region, whoever created them.
     fn templates(&self) -> impl Future<Output = Result<Vec<Template>, Fault>> + Send;
     fn template(&self, id: &str) -> impl Future<Output = Result<Option<Template>, Fault>> + Send;
-    /// What is absent is no fault.
+    /// An absent resource is not a fault.
     fn delete_template(&self, id: &str) -> impl Future<Output = Result<(), Fault>> + Send;
-    /// Starts an experiment with these tags. With the same token, a repeated call starts no second one.
+    /// Starts an experiment with these tags. With the same token, a repeated call starts no second experiment.
     fn start_experiment(
         &self,
         template: &str,
@@ -103,13 +104,13 @@ pub trait DrillCloud: RouterLog + Probe {
         tags: &Tags,
     ) -> impl Future<Output = Result<Experiment, Fault>> + Send;
     fn experiment(&self, id: &str) -> impl Future<Output = Result<Experiment, Fault>> + Send;
-    /// The experiments of a template; those that ended stay listed.
+    /// The experiments of a template; finished ones stay listed.
     fn experiments(&self, template: &str) -> impl Future<Output = Result<Vec<Experiment>, Fault>> + Send;
-    /// What has ended is no fault.
+    /// A finished experiment is not a fault.
     fn stop_experiment(&self, id: &str) -> impl Future<Output = Result<(), Fault>> + Send;
-    /// How many messages were deleted from a queue since a time in Unix seconds, as far as CloudWatch knows.
+    /// How many messages were deleted from a queue since a time in Unix seconds, as far as CloudWatch reports.
     fn deleted(&self, queue: &QueueName, since: i64) -> impl Future<Output = Result<u64, Fault>> + Send;
-    /// How many messages SQS counted as sent to a queue since then. Others may write lines of the log, and this count nobody.
+    /// How many messages SQS counted as sent to a queue since then. Others may write to the log, but no one can forge this count.
     fn sent(&self, _queue: &QueueName, _since: i64) -> impl Future<Output = Result<u64, Fault>> + Send {
         std::future::ready(Ok(0))
     }
@@ -119,16 +120,16 @@ pub trait DrillCloud: RouterLog + Probe {
     }
 }
 
-/// What is interrupted: an instance of a cluster of a bus.
+/// The target: an instance of a cluster on a bus.
 #[derive(Clone, Debug)]
 pub struct Drill {
     pub scope: Scope,
-    /// Those of the hub: the role of the drill has its path, its boundary and its tags.
+    /// The options of the hub: the drill role has its path, its boundary and its tags.
     pub options: HubOptions,
     pub cluster: ClusterName,
     pub queue: QueueName,
     pub instance: InstanceId,
-    /// How long after the start the instance is interrupted, in minutes.
+    /// The time from the start to the interruption, in minutes.
     pub minutes: u64,
 }
 
@@ -136,9 +137,9 @@ pub struct Drill {
 #[derive(Debug, Default)]
 pub struct Ended {
     pub steps: Vec<StepReport>,
-    /// Why it ended before all steps were known: a call failed, or someone asked to stop.
+    /// Why it ended before all steps were known: a call failed, or the user requested a stop.
     pub fault: Option<Fault>,
-    /// Why something that the drill made is left.
+    /// Why some resources of the drill are left.
     pub left: Option<Fault>,
 }
 
@@ -148,17 +149,17 @@ impl Ended {
     }
 }
 
-/// What drills have made and not removed.
+/// The leftovers of drills.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left {
     pub role: Option<Role>,
     pub templates: Vec<String>,
-    /// Those of the templates that have not ended.
+    /// The experiments of the templates that have not ended.
     pub experiments: Vec<String>,
 }
 
 impl Left {
-    /// What it is and its name, in the order in which it is removed.
+    /// The kind and name of each, in the order of removal.
     pub fn parts(&self) -> Vec<(&'static str, &str)> {
         let experiments = self.experiments.iter().map(|id| ("running experiment", id.as_str()));
         let templates = self.templates.iter().map(|id| ("experiment template", id.as_str()));
@@ -168,27 +169,27 @@ impl Left {
 
 /// How long FIS may be unable to use a new role, or may fail by itself.
 const STARTS_IN: Duration = Duration::from_secs(2 * 60);
-/// How long a started experiment may say nothing.
+/// How long a started experiment may stay silent.
 const BEGINS_IN: Duration = Duration::from_secs(60);
-/// What FIS says of failures that pass: codes for a role that may not do yet what its policy allows, and for faults of AWS (FIS user guide,
-/// "Troubleshooting"); and the word with which it refuses a role that it does not know yet.
+/// Signs of a temporary failure in FIS: codes for a role whose policy is not in effect yet, and for faults of AWS (FIS
+/// user guide, "Troubleshooting"); and the word with which it refuses a role that it does not know yet.
 const PASSING: [&str; 4] = ["AuthorizationFailure", "DependentServiceFailure", "InternalFailure", "assume"];
 /// How long an experiment may take to stop.
 const STOPS_IN: Duration = Duration::from_secs(5 * 60);
-/// The pause between two looks, and between those once only Karpenter is waited for.
+/// The pause between two checks, and between checks once only Karpenter is pending.
 const PAUSE: Duration = Duration::from_secs(2);
 const LATE_PAUSE: Duration = Duration::from_secs(10);
 
-/// How far before the start the log is read, in milliseconds: clocks differ.
+/// How far before the start the log read begins, in milliseconds: clocks differ.
 const CLOCKS: i64 = 60_000;
 
-/// What is left of drills of this bus. A role of that name without its tags is someone else's, and is a fault.
+/// The leftovers of drills on this bus. A role with that name but without the tags belongs to someone else, which is a fault.
 pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault> {
     let id = ResourceId::Role(scope.drill_role());
     let role = match cloud.resource(&id).await? {
         Some(Resource::Role(role)) if role.tags.belong_to(&scope.bus) => Some(role),
         Some(_) => {
-            let message = format!("{id} has no tag of bus `{}`; nothing of it was changed", scope.bus);
+            let message = format!("{id} lacks the tag of bus `{}`; it was not changed", scope.bus);
             return Err(Fault::new(FaultKind::NotManaged, iam::GET_ROLE, message)
                 .advised("use another bus, or delete the role if nothing needs it"));
         }
@@ -196,7 +197,7 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
     };
     let mut left = Left { role, ..Left::default() };
     for tagged in cloud.templates().await? {
-        // Anyone who can tag could name the template of another team. Its role shows who made it.
+        // Anyone who can tag could tag another team's template. Its role shows who created it.
         if Tags(tagged.tags).belong_to(&scope.bus)
             && let Some(template) = cloud.template(&tagged.id).await?
             && is_of_drill(scope, &template.role)
@@ -208,7 +209,7 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
     Ok(left)
 }
 
-/// Whether a template or an experiment with this role is one of a drill of this bus.
+/// Whether a template or an experiment with this role belongs to a drill on this bus.
 fn is_of_drill(scope: &Scope, role: &str) -> bool {
     scope.own_role(role) == Some(scope.drill_role())
 }
@@ -224,7 +225,7 @@ async fn running(cloud: &impl DrillCloud, scope: &Scope, template: &str) -> Resu
     Ok(running)
 }
 
-/// Removes what is left of drills: stops the experiments and waits for their end, and deletes the templates, then the role.
+/// Removes the leftovers of drills: stops the experiments and waits until they end, then deletes the templates and the role.
 pub async fn remove(cloud: &impl DrillCloud, scope: &Scope, left: &Left) -> Result<(), Fault> {
     for template in &left.templates {
         for experiment in running(cloud, scope, template).await? {
@@ -235,7 +236,7 @@ pub async fn remove(cloud: &impl DrillCloud, scope: &Scope, left: &Left) -> Resu
     let Some(role) = &left.role else {
         return Ok(());
     };
-    // The waits for IAM are short, and nobody asks them to stop.
+    // The waits for IAM are short, and are not stopped.
     let policy = ResourceId::RolePolicy(role.name.clone(), scope.drill_policy());
     if let Some(policy) = cloud.resource(&policy).await? {
         let delete = Change::delete(None, policy);
@@ -261,8 +262,8 @@ async fn stop(cloud: &impl DrillCloud, id: &str) -> Result<(), Fault> {
     }
 }
 
-/// Interrupts the instance, watches until every step is known, and removes what it made. `tell` takes each step, `wait` the reason
-/// of a wait. A request to stop ends the watch.
+/// Interrupts the instance, watches until every step is known, and removes its resources. `tell` receives each step,
+/// `wait` the reason for a wait. A request to stop ends the watch.
 pub async fn run(
     cloud: &impl DrillCloud,
     drill: &Drill,
@@ -273,12 +274,12 @@ pub async fn run(
     let (mut ended, role, waiting) = (Ended::default(), drill.role(), Waiting::new(wait, stop));
     let create = Change::create(None, Resource::Role(role.clone()));
     if let Err(fault) = cloud.change(&create, waiting).await {
-        // A role that exists belongs to another drill and is not removed. A create whose answer was lost leaves one.
+        // An existing role belongs to another drill and is not removed. A create whose response was lost also leaves one.
         ended.fault = Some(fault);
         return ended;
     }
     let mut left = Left { role: Some(role), ..Left::default() };
-    // An earlier warning of the instance does not belong to this drill, nor does a message that is already in flight.
+    // Earlier warnings about the instance do not belong to this drill, nor do messages that are already in flight.
     let old = lines(cloud, drill, cloud.clock()).await.unwrap_or_default();
     let held = cloud.depth(&drill.queue).await.unwrap_or_default().unwrap_or_default();
     match begin(cloud, drill, &mut left, waiting).await {
@@ -290,7 +291,7 @@ pub async fn run(
         Err(fault) => ended.fault = Some(fault),
     }
     let removed = async {
-        // Also what was created by a call whose answer was lost.
+        // This includes resources created by a call whose response was lost.
         if left.templates.is_empty() {
             left.templates = find(cloud, &drill.scope).await?.templates;
         }
@@ -300,7 +301,7 @@ pub async fn run(
     ended
 }
 
-/// Makes what the experiment needs, and starts it. FIS may not be able to use a new role for a while.
+/// Creates the resources for the experiment, and starts it. FIS may be unable to use a new role for a while.
 async fn begin<'a>(
     cloud: &impl DrillCloud,
     drill: &'a Drill,
@@ -317,7 +318,7 @@ async fn begin<'a>(
             Err(fault) => fault.message.clone(),
         };
         let passes = PASSING.iter().any(|text| why.contains(text));
-        // An experiment that has interrupted the instance is not repeated.
+        // An experiment that has already interrupted the instance is not repeated.
         if !passes || clock.elapsed() >= STARTS_IN || (started.is_ok() && state(cloud, drill).await? != RUNNING) {
             return started;
         }
@@ -328,13 +329,13 @@ async fn begin<'a>(
     }
 }
 
-/// EC2's word for the state of the instance; empty if there is no instance.
+/// The state of the instance as EC2 names it; empty if there is no instance.
 async fn state(cloud: &impl DrillCloud, drill: &Drill) -> Result<String, Fault> {
     let found = cloud.instances(("instance-id", drill.instance.as_str())).await?.into_iter();
     Ok(found.filter(|one| one.id == drill.instance).map(|one| one.state).next().unwrap_or_default())
 }
 
-/// Creates the template, unless it exists, and starts the experiment. Gives it as soon as it says whether it begins.
+/// Creates the template, unless it exists, and starts the experiment. Returns as soon as it is known whether the experiment begins.
 async fn start<'a>(
     cloud: &impl DrillCloud,
     drill: &'a Drill,
@@ -363,14 +364,14 @@ async fn pause(time: Duration, waiting: Waiting<'_>) -> Result<(), Fault> {
     }
 }
 
-/// What the router's log says of the instance, from some time before this one.
+/// The lines about the instance in the router's log, from some time before this one.
 async fn lines(cloud: &impl DrillCloud, drill: &Drill, since: i64) -> Result<Vec<EventLine>, Fault> {
     let (group, wanted) = (drill.scope.router_log_group(), drill.wanted());
     let read = events::read(cloud, &group, &wanted, (since - CLOCKS, cloud.clock()), &|_, _| {}).await;
     read.map(|report| report.lines)
 }
 
-/// Looks again and again until every step is known, and tells each new one.
+/// Keeps checking until every step is known, and reports each new one.
 async fn watch(
     cloud: &impl DrillCloud,
     story: &mut Story<'_>,
@@ -389,7 +390,7 @@ async fn watch(
     }
 }
 
-/// Reads what can show a step that is awaited. Failed reads are retried; an overdue step says why.
+/// Reads whatever can show a pending step. Failed reads are retried; an overdue step reports why.
 async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
     let (drill, mut fault) = (story.drill, None);
     let mut known = |error: Fault| fault = Some(error.to_string());
@@ -413,7 +414,7 @@ async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
         let depth = cloud.depth(&drill.queue).await.map_err(&mut known).unwrap_or_default();
         let at = story.since(cloud.clock());
         story.depths.extend(depth.map(|depth| (at, depth)));
-        // Metrics are minutes late.
+        // Metrics lag by minutes.
         if !story.awaits(Step::Terminated) {
             let since = story.begun / 1000 + i64::try_from(delivered.as_secs()).unwrap_or_default();
             let deleted = cloud.deleted(&drill.queue, since).await;
@@ -460,7 +461,7 @@ impl Drill {
         of_bus(&self.scope, include_str!("../templates/drill-experiment.json"), &values)
     }
 
-    /// Everything that the router's log says of the instance.
+    /// All lines about the instance in the router's log.
     fn wanted(&self) -> Wanted {
         Wanted { names: self.instance.as_str().parse().into_iter().collect(), limit: 100, ..Wanted::default() }
     }

@@ -1,7 +1,6 @@
-//! The error that a person sees: its kind, what failed, and the next steps.
+//! The error that the user sees: its kind, what failed, and the next steps.
 //!
-//! What fails is worded where it is found, and `ui` prints it as text or JSON. What AWS refused stays data until a command tells
-//! it.
+//! A failure gets its words where it is found, and `ui` prints it as text or JSON. A refusal by AWS stays data until a command reports it.
 
 use std::{fmt, iter};
 
@@ -18,7 +17,7 @@ pub enum ErrorKind {
     NotConfirmed,
     /// A check refused the plan, for example because kibus does not manage a resource.
     Refused,
-    /// The command line, a name or a file cannot be understood.
+    /// The command line, a name or a file is invalid.
     Usage,
     /// A call failed, or a resource could not be read.
     Failed,
@@ -53,7 +52,7 @@ pub fn excerpt(text: &str, most: usize) -> String {
     line
 }
 
-/// Names for a message: each in backquotes, with commas between.
+/// Names for a message: each in backticks, separated by commas.
 pub fn listed(names: impl IntoIterator<Item: fmt::Display>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
@@ -85,7 +84,7 @@ impl Hint {
         Self { text, command: None }
     }
 
-    /// With a whole command, which stands alone on its line.
+    /// With a whole command, on its own line.
     pub fn command(text: impl Into<String>, command: impl Into<String>) -> Self {
         Self { text: text.into(), command: Some(command.into()) }
     }
@@ -101,7 +100,7 @@ pub struct Progress {
     pub failed: usize,
     /// Number of changes that were in flight when the command was stopped: AWS may have applied them.
     pub unknown: usize,
-    /// Number of changes of which nothing was applied.
+    /// Number of changes that were not applied at all.
     pub not_tried: usize,
 }
 
@@ -119,7 +118,7 @@ impl fmt::Display for Progress {
 }
 
 /// An error.
-// With it, a command ends.
+// It ends the command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ErrorObject", extend("dependentRequired" = {
     "done": ["failed", "unknown", "not_tried"],
@@ -131,11 +130,11 @@ impl fmt::Display for Progress {
 pub struct Error {
     pub kind: ErrorKind,
     /// What failed.
-    // In one lower-case line without a full stop.
+    // One lower-case line without a period.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub message: String,
     /// The reason, and the state after the failure.
-    // A line each.
+    // One line each.
     pub notes: Vec<String>,
     /// The next steps.
     pub hints: Vec<Hint>,
@@ -155,7 +154,7 @@ impl Error {
         Self::new(ErrorKind::Failed, message)
     }
 
-    /// The command refuses to do it; the exit code is 4.
+    /// The command refuses; the exit code is 4.
     pub fn refused(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Refused, message)
     }
@@ -165,7 +164,7 @@ impl Error {
         Self::new(ErrorKind::Usage, message)
     }
 
-    /// A signal came before any change.
+    /// A signal arrived before any change.
     pub fn interrupted(kind: ErrorKind) -> Self {
         Self::new(kind, "interrupted; nothing was changed")
     }
@@ -251,8 +250,8 @@ pub(crate) mod tests {
         ["tests.rs", "hostile.rs"].iter().any(|file| path.ends_with(file))
     }
 
-    /// A command that reaches a bus is made by its scope, with the global options; no other text spells one. A sentence about
-    /// findings needs no bus.
+    /// The scope builds every command for a bus, with the global options; no other text spells one out. A sentence
+    /// about findings needs no bus.
     #[test]
     fn only_a_scope_makes_a_command_about_a_bus() {
         let commands =

@@ -1,4 +1,4 @@
-//! What became of events, as the router's log tells it: reading the log, the newest part first, and counting for each cluster.
+//! The outcome of events, from the router's log: reads the log, the newest part first, and counts for each cluster.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use crate::model::{
     short_name, time_text,
 };
 
-/// The pause between two calls: CloudWatch Logs accepts five a second from an account, and others need some.
+/// The pause between two calls: CloudWatch Logs accepts five per second from an account, and other callers need some of them.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The length of the first part of the log that is read, in milliseconds. Each earlier part is at most [`GROWTH`] times as long.
 const FIRST_PART: i64 = 10 * 60 * 1000;
@@ -28,7 +28,7 @@ const GROWTH: i64 = 6;
 /// What `events` needs: the router's log.
 pub trait RouterLog: Send + Sync {
     /// A page of the lines that match a pattern, the oldest first, from one time to another, both included, in milliseconds of
-    /// the Unix epoch. A page may be empty and not the last. A log group that does not exist has no lines.
+    /// the Unix epoch. An empty page need not be the last one. A log group that does not exist has no lines.
     fn page(
         &self,
         group: &LogGroupName,
@@ -49,19 +49,19 @@ pub struct LogPage {
 /// Which lines are wanted.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Wanted {
-    /// Names of EKS clusters, also of removed ones, or ids of instances [default: all].
+    /// Names of EKS clusters, including removed ones, or instance ids [default: all].
     #[arg(value_name = "NAME")]
     pub names: Vec<ClusterName>,
-    /// Only events of this kind. Probes of kibus are shown only if they are asked for.
+    /// Show only events of this kind. Kibus's own probes are shown only with `probe`.
     #[arg(long, value_name = "SIGNAL", value_parser = signal(Some(Signal::Probe)))]
     pub signal: Option<Signal>,
-    /// Only events of instances of this Karpenter node pool.
+    /// Show only events about instances in this Karpenter node pool.
     #[arg(long, value_name = "NAME")]
     pub node_pool: Option<NodePoolName>,
-    /// Only events that were dropped, also those of no known cluster.
+    /// Show only dropped events, including those of unknown clusters.
     #[arg(long)]
     pub dropped: bool,
-    /// How many events to show at most, the newest.
+    /// Maximum number of events to show; the newest ones are shown.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub limit: u32,
 }
@@ -83,17 +83,17 @@ pub fn is_instance(name: &ClusterName) -> bool {
 }
 
 impl Wanted {
-    /// Whether it is about instances only, so that everything that the router says of them counts.
+    /// Whether it selects only instances, so that everything that the router logs about them counts.
     pub fn is_story(&self) -> bool {
         !self.names.is_empty() && self.names.iter().all(is_instance)
     }
 
-    /// The messages of the lines that say what became of an event.
+    /// The messages of lines with the outcome of an event.
     fn messages(&self) -> &'static [&'static str] {
         &[DROPPED, DELIVERED, RETRIED][..if self.dropped { 1 } else { 3 }]
     }
 
-    /// Selects all lines that are wanted, and others too: it has at most 1024 characters (CloudWatch Logs API reference,
+    /// Selects all requested lines, and possibly others: the pattern has at most 1024 characters (CloudWatch Logs API reference,
     /// `FilterLogEvents`).
     fn pattern(&self) -> String {
         let is = |member: &str, value: &str| format!("$.{member} = \"{value}\"");
@@ -126,7 +126,7 @@ impl Wanted {
     }
 }
 
-/// A line of the log that was wanted.
+/// A requested line of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LoggedEventObject"))]
@@ -136,8 +136,8 @@ pub struct EventLine {
     #[serde(rename(deserialize = "timestamp"), serialize_with = "as_time")]
     #[cfg_attr(test, schemars(with = "String"))]
     pub logged: i64,
-    /// The line of the log, with all of its members.
-    // Of a million, no more than the text is kept.
+    /// The log line, with all of its members.
+    // There may be a million, so only the text is kept.
     #[serde(rename(deserialize = "message", serialize = "line"), serialize_with = "as_object")]
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, Value>"))]
     pub text: String,
@@ -156,15 +156,15 @@ impl EventLine {
     }
 }
 
-/// What became of the events of a hub.
+/// The outcome of the events of a hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "EventsObject"))]
 pub struct EventReport {
-    /// From when the log was read, in UTC.
+    /// The start of the period, in UTC.
     pub since: String,
-    /// Whether there are more events since then, before these.
+    /// Whether the period has earlier events that are not in the list.
     pub more: bool,
-    /// Lines of the log that could not be read.
+    /// The number of log lines that could not be read.
     pub unreadable: usize,
     pub clusters: Vec<ClusterEvents>,
     // The oldest first.
@@ -176,20 +176,21 @@ pub struct EventReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ClusterEventsObject"))]
 pub struct ClusterEvents {
-    /// Empty for events of no known cluster.
+    /// Empty for events of unknown clusters.
     pub name: String,
     pub events: usize,
     pub spot_interruptions: usize,
     pub dropped: usize,
     /// The longest time from an event to its delivery, in milliseconds; null if the log has none.
     pub slowest_delivery: Option<i64>,
-    /// Which lines of the report are its own, the newest first.
+    /// The lines of the report that belong to it, the newest first.
     #[serde(skip)]
     pub lines: Vec<usize>,
 }
 
-/// Reads the wanted lines since a time, the newest part of the log first. `now` is the time of the local clock, which may differ from
-/// that of the log: the newest part has no end. `progress` takes how many lines were read, and since when all were.
+/// Reads the requested lines since a time, the newest part of the log first. `now` is the time of the local clock,
+/// which may differ from the log's clock, so the newest part has no end. `progress` receives the number of lines read,
+/// and the time since which all were read.
 pub async fn read(
     log: &impl RouterLog,
     group: &LogGroupName,
@@ -213,12 +214,12 @@ pub async fn read(
             for event in page.events {
                 match RouterLine::read(&event.text).map(|line| wanted.has(&line)) {
                     Some(true) => part.push_back(event),
-                    // Metrics, and what Lambda writes, are no lines about events.
+                    // Metrics, and lines that Lambda writes, are not about events.
                     None if event.text.starts_with('{') && !event.text.contains("\"_aws\"") => report.unreadable += 1,
                     _ => {}
                 }
             }
-            // The newest lines are at the end. One more than the limit tells that there are more.
+            // The newest lines are at the end. One line above the limit shows that there are more.
             let surplus = (found + part.len()).saturating_sub(limit + 1);
             part.drain(..surplus.min(part.len()));
             progress(all, begin);
@@ -228,7 +229,7 @@ pub async fn read(
             token = page.next_token;
         }
         found += part.len();
-        // The next part is as long as needed, if it has as many lines as this one, and a tenth more.
+        // The next part is as long as needed, plus a tenth, if lines are as dense as in this one.
         let missing = (limit + 1).saturating_sub(found) * 11;
         let ratio = missing.checked_div(part.len()).and_then(|ratio| i64::try_from(ratio).ok()).unwrap_or(i64::MAX);
         parts.push(part);
@@ -243,7 +244,7 @@ pub async fn read(
 }
 
 impl EventReport {
-    /// Counts the lines of each cluster, and notes which retries have a later line about the same message and one of its instances.
+    /// Counts the lines of each cluster, and marks retries with a later line about the same message and one of its instances.
     fn count(&mut self) {
         let mut clusters: BTreeMap<String, ClusterEvents> = BTreeMap::new();
         // By message, the instances of each later line.
@@ -257,7 +258,7 @@ impl EventReport {
             let later = later.entry(line.message_id.to_string());
             let settled =
                 line.message == RETRIED && matches!(&later, Entry::Occupied(later) if later.get().iter().any(is_same));
-            // Nothing is before the first receive.
+            // Nothing precedes the first receive.
             if line.receives != Some(1) {
                 later.or_default().push(ids);
             }
@@ -272,7 +273,7 @@ impl EventReport {
                 if line.message == DROPPED {
                     cluster.dropped = cluster.dropped.saturating_add(items);
                 }
-                // Clocks differ, so an event may seem to be of the future.
+                // Clocks differ, so an event may appear to be in the future.
                 cluster.slowest_delivery = cluster.slowest_delivery.max(line.delay.filter(|delay| *delay >= 0));
                 cluster.lines.push(at);
             }

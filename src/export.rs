@@ -1,4 +1,4 @@
-//! A hub, and what it needs of a cluster, in the languages of infrastructure as code. All values are those of the queues that kibus
+//! A hub, and what it needs from a cluster, in infrastructure-as-code languages. All values are those of the queues that kibus
 //! creates. Pure: it reads nothing and prints nothing.
 
 use std::fmt;
@@ -31,19 +31,19 @@ impl fmt::Display for Format {
 }
 
 impl Format {
-    /// The word for it in options and tags.
+    /// Its name in options and tags.
     pub fn word(self) -> String {
         self.to_string().to_lowercase()
     }
 }
 
-/// What a hub needs of a cluster: the queue, and the permission of its controller.
+/// What a hub needs from a cluster: the queue, and the permission for its controller.
 pub struct Contract<'a> {
     scope: &'a Scope,
     settings: &'a Settings,
     cluster: &'a ClusterName,
     role: Option<&'a RoleName>,
-    /// The record that the tool makes.
+    /// The record that the tool creates.
     record: Value,
     queue: Queue,
     queue_policy: Document,
@@ -51,7 +51,7 @@ pub struct Contract<'a> {
 }
 
 impl<'a> Contract<'a> {
-    /// The contract of a queue that a tool of this format owns. Without the role, the tool asks for its name.
+    /// The contract of a queue that a tool of this format owns. Without the role, its name is an input of the tool.
     pub fn new(
         scope: &'a Scope,
         settings: &'a Settings,
@@ -104,7 +104,7 @@ impl<'a> Contract<'a> {
             }
         };
         let cluster = given("cluster", "Name of the EKS cluster", Some(self.cluster.as_str()));
-        let about = "Name of the IAM role that the Karpenter controller runs as";
+        let about = "Name of the Karpenter controller's IAM role";
         let controller_role = given("controller_role", about, self.role.map(RoleName::as_str));
         let mut tags = rewritten(&json!(self.queue.tags.0), &write);
         tags[CLUSTER] = "${local.cluster}".into();
@@ -233,14 +233,14 @@ fn rewritten(value: &Value, write: &impl Fn(&str) -> Value) -> Value {
     }
 }
 
-/// A text as Terraform has it between quotes: with its own data for the account in ARNs.
+/// A text as Terraform writes it between quotes, with Terraform's data source for the account in ARNs.
 fn terraform_text(scope: &Scope, text: &str) -> Value {
     let text = text.replace("${", "$${").replace("%{", "%%{");
     let data = own_account(scope, &text, "${data.aws_caller_identity.current.account_id}");
     data.unwrap_or(text).into()
 }
 
-/// An ARN of the account with this in its place; `None` for another text.
+/// An ARN of the account with this text in place of the account; `None` for any other text.
 fn own_account(scope: &Scope, text: &str, data: &str) -> Option<String> {
     let account = format!(":{}:", scope.account);
     let is_own = text.starts_with("arn:") && text.contains(&account);

@@ -1,5 +1,4 @@
-//! One kind of message: what was checked, found, refused or cannot be known. It is worded where it is found, and `ui` only
-//! lays it out. Pure.
+//! Messages: what was checked, found or refused, or is unknown. The code that finds it words it, and `ui` only lays it out. Pure.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,11 +12,11 @@ use crate::model::{
 /// What a message means for the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageKind {
-    /// What was checked has no problem.
+    /// The check found no problem.
     Passed,
     /// Something needs attention.
     Finding,
-    /// Nothing is changed, because the plan would do harm or cannot work.
+    /// Nothing is changed, because the plan would do harm or cannot succeed.
     Refused,
     /// Something that the plan needs could not be read or found.
     Blocked,
@@ -25,20 +24,20 @@ pub enum MessageKind {
     NoHub,
 }
 
-/// Something that a person should know.
+/// Something that the user should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub kind: MessageKind,
-    /// How urgent it is: as its code, or less if it may be wrong or only settings differ.
+    /// How urgent it is: as urgent as its code, or less if it may be wrong or only settings differ.
     pub severity: Severity,
     /// The code with which a check reports it.
     pub code: Option<FindingCode>,
     pub about: Subject,
     /// The cluster that it concerns; `None` for the hub.
     pub cluster: Option<ClusterName>,
-    /// In a few words, without a full stop. That of a finding follows its subject; any other stands alone.
+    /// A few words, without a period. In a finding it follows the subject; otherwise it is a sentence of its own.
     pub sentence: String,
-    /// The cause and the state, a line each.
+    /// The cause and the state; one line each.
     pub notes: Vec<String>,
     pub fix: Fix,
     /// The change of the plan that would fix it, by its index.
@@ -49,7 +48,7 @@ pub struct Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Resource(ResourceId),
-    /// A cluster that has no resource.
+    /// A cluster without a resource.
     Cluster(ClusterName),
     /// Something without a resource, like "options".
     Other(String),
@@ -89,15 +88,15 @@ impl From<&str> for Subject {
     }
 }
 
-/// What to do. Its commands are whole.
+/// What to do, with complete commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fix {
     BootstrapHub(String),
     AddCluster(ClusterName, String),
-    /// Add the cluster again, or remove what is left of it if it no longer exists.
+    /// Add the cluster again or, if it no longer exists, remove the rest of it.
     AddOrRemove(ClusterName, [String; 2]),
     Command(String),
-    /// Steps that need a person, who may then need a command.
+    /// Steps for the user, who may then need a command.
     Advice(Vec<Hint>),
 }
 
@@ -116,7 +115,7 @@ impl Fix {
         Self::AddOrRemove(name, commands)
     }
 
-    /// What to do, step by step. A command without a text fixes it alone.
+    /// What to do, step by step. A command without text is enough to fix it.
     pub fn steps(&self) -> Vec<Hint> {
         match self {
             Self::BootstrapHub(command) | Self::AddCluster(_, command) | Self::Command(command) => {
@@ -131,14 +130,14 @@ impl Fix {
     }
 }
 
-/// The only step, which needs a person.
+/// The only step, which the user must do.
 impl From<Hint> for Fix {
     fn from(hint: Hint) -> Self {
         Self::Advice(vec![hint])
     }
 }
 
-/// The commands that fix these findings: the hub's first, each once, and one for all clusters.
+/// The commands that fix these findings: each once, those for the hub first, and one for all clusters.
 pub fn fixes(scope: &Scope, findings: &[Message]) -> Vec<Hint> {
     let (mut hub, mut others) = (None, BTreeSet::new());
     let (mut add, mut remove) = (BTreeSet::new(), BTreeSet::new());
@@ -207,7 +206,7 @@ impl Message {
         Self { severity, ..self }
     }
 
-    /// With this fix, in place of the code's own advice.
+    /// With this fix instead of the code's own advice.
     pub(crate) fn fixed_by(self, fix: impl Into<Fix>) -> Self {
         Self { fix: fix.into(), ..self }
     }
@@ -222,7 +221,7 @@ impl Message {
         self
     }
 
-    /// One more step, which needs a person.
+    /// One more step, which the user must do.
     pub(crate) fn advise(self, text: impl Into<String>) -> Self {
         self.step(Hint::text(text))
     }
@@ -240,7 +239,7 @@ impl Message {
         self
     }
 
-    /// A refusal as the finding of a check, whose line begins with its subject.
+    /// A refusal as a finding of a check; its line begins with the subject.
     pub(crate) fn into_finding(mut self) -> Self {
         if let Subject::Resource(id) = &self.about
             && let Some(rest) = self.sentence.strip_prefix(&format!("{id} "))
@@ -250,7 +249,7 @@ impl Message {
         self
     }
 
-    /// A finding in the sentence of a warning: its code, what it is about, and what that means.
+    /// A finding as the sentence of a warning: its code, its subject and its meaning.
     pub(crate) fn as_warning(&self) -> String {
         let Self { code, sentence, .. } = self;
         let (code, meaning) = code.map_or(("", ""), |code| (code.as_str(), code.meaning()));
@@ -277,7 +276,7 @@ impl Message {
 }
 
 impl Message {
-    /// What a command needs and could not read: all of it.
+    /// Everything that a command needs and could not read.
     pub fn unread<'a>(scope: &Scope, faults: impl IntoIterator<Item = (Subject, &'a Fault)>) -> Self {
         let (subjects, faults): (Vec<Subject>, Vec<&Fault>) = faults.into_iter().unzip();
         let whats: Vec<String> = subjects.iter().map(ToString::to_string).collect();
@@ -289,12 +288,12 @@ impl Message {
         };
         let about = subjects.into_iter().next().unwrap_or_else(|| "reads".into());
         let (notes, mut hints) = explained(scope, whats.into_iter().zip(faults));
-        hints.extend(denied.then(|| Hint::command("with the permission, run again:", scope.again(""))));
+        hints.extend(denied.then(|| Hint::command("once the permission is granted, run again:", scope.again(""))));
         Self { notes, fix: Fix::Advice(hints), ..Self::new(MessageKind::Blocked, about, sentence) }
     }
 }
 
-/// Orders findings by severity, then by the number of the code; findings of one code keep their order.
+/// Orders findings by severity, then by the number of the code; findings with the same code keep their order.
 pub fn sort(findings: &mut [Message]) {
     findings.sort_by_key(|finding| (finding.severity, finding.code.map(FindingCode::as_str)));
 }
@@ -305,7 +304,7 @@ impl From<Message> for Error {
     }
 }
 
-/// The error of a command that these messages end: the only one, or all of them with their next steps.
+/// The error for these messages, which end a command: the only message, or all of them with their next steps.
 impl From<&[Message]> for Error {
     fn from(messages: &[Message]) -> Self {
         let kind = if messages.iter().any(|message| message.kind == MessageKind::Refused) {
@@ -335,7 +334,7 @@ impl From<&[Message]> for Error {
     }
 }
 
-/// Why calls failed, each with what it was for: a line for each cause, and what helps.
+/// Why calls failed, each with its purpose: one line per cause, and hints.
 pub fn explained<'a>(scope: &Scope, faults: impl IntoIterator<Item = (String, &'a Fault)>) -> (Vec<String>, Vec<Hint>) {
     let causes = by_cause(faults);
     let mut hints: Vec<Hint> = Vec::new();
@@ -353,7 +352,7 @@ pub fn explained<'a>(scope: &Scope, faults: impl IntoIterator<Item = (String, &'
     (notes, hints)
 }
 
-/// Calls that failed with the same cause are one, with what they were for.
+/// Calls that failed with the same cause are grouped, with their purposes.
 pub fn by_cause<'a>(faults: impl IntoIterator<Item = (String, &'a Fault)>) -> Vec<(&'a Fault, Vec<String>)> {
     let mut causes: Vec<(&Fault, Vec<String>)> = Vec::new();
     for (what, fault) in faults {
@@ -365,17 +364,17 @@ pub fn by_cause<'a>(faults: impl IntoIterator<Item = (String, &'a Fault)>) -> Ve
     causes
 }
 
-/// How many things with the same cause a line names.
+/// How many items with the same cause a line names.
 const NAMED: usize = 3;
 
-/// Why calls about these failed with the same cause, and what helps besides permissions.
+/// Why calls about these items failed with the same cause, and hints other than permissions.
 fn explanation(fault: &Fault, whats: &[String], scope: &Scope) -> (String, Option<Hint>) {
     let (note, hint) = cause(fault, whats.len() > 1, scope);
     let note = if whats.len() > 1 { format!("{note} ({})", first_of(whats, NAMED)) } else { note };
     (note, hint)
 }
 
-/// Why a call failed, and what helps. A cause of several calls names no resource.
+/// Why a call failed, and hints. The cause of several calls names no resource.
 fn cause(fault: &Fault, of_several: bool, scope: &Scope) -> (String, Option<Hint>) {
     let Fault { kind, action, code, message, advice } = fault;
     let (note, hint) = match kind {
@@ -385,7 +384,7 @@ fn cause(fault: &Fault, of_several: bool, scope: &Scope) -> (String, Option<Hint
                 None => String::new(),
             };
             let what = if of_several { String::new() } else { part("on", resource) };
-            // [`printing`] has the commands for all that is denied.
+            // [`printing`] has the commands for everything that is denied.
             return (format!("AWS denied {action}{}{what}", part("for", principal)), None);
         }
         FaultKind::Rejected => {
@@ -394,7 +393,7 @@ fn cause(fault: &Fault, of_several: bool, scope: &Scope) -> (String, Option<Hint
         }
         FaultKind::FunctionFailed => {
             let function = scope.router_function();
-            let note = format!("function `{function}` failed in Lambda and cannot be updated: {message}");
+            let note = format!("function `{function}` is in a failed state and Lambda cannot update it: {message}");
             return (note, Some(recreate_function(scope, &function)));
         }
         FaultKind::NoCredentials => (
@@ -410,19 +409,21 @@ fn cause(fault: &Fault, of_several: bool, scope: &Scope) -> (String, Option<Hint
             ("the credentials are not valid", Some(check))
         }
         FaultKind::Unreachable => {
-            let check = format!("check the network, and that {} has this service", scope.region);
+            let check = format!("check the network, and check that this service exists in {}", scope.region);
             (message.as_str(), Some(Hint::text(check)))
         }
         FaultKind::Throttled => {
-            let wait = "other programs of this account may use up the rate: wait, or stop them, and run again";
+            let wait = "other programs in this account may use up the rate limit: wait, or stop them, and run again";
             (message.as_str(), Some(Hint::text(wait)))
         }
-        FaultKind::Exists => ("it exists now, created by another process or by a call whose answer was lost", None),
+        FaultKind::Exists => {
+            ("it now exists: another process created it, or an earlier call succeeded but its response was lost", None)
+        }
         FaultKind::Gone => ("another process has deleted it", None),
-        FaultKind::Changed => ("another process has made a change since this command read the state", None),
+        FaultKind::Changed => ("another process has changed it since this command read it", None),
         FaultKind::ServiceDenied => {
             let compare = "compare the router role and its policy with their desired state";
-            let note = format!("{action}: AWS denied this to Lambda, not to the caller: {message}");
+            let note = format!("{action}: AWS denied access to Lambda, not to the caller: {message}");
             return (note, Some(Hint::command(compare, scope.kibus("verify"))));
         }
         FaultKind::Stopped | FaultKind::NotBegun => {
@@ -436,7 +437,7 @@ fn cause(fault: &Fault, of_several: bool, scope: &Scope) -> (String, Option<Hint
 /// How to replace a function that Lambda can neither run nor update.
 pub fn recreate_function(scope: &Scope, function: &FunctionName) -> Hint {
     Hint::command(
-        "fix the reason and delete the function; bootstrap-hub then creates it again",
+        "fix the cause and delete the function; bootstrap-hub then creates it again",
         scope.aws(format!("lambda delete-function --region {} --function-name {function}", scope.region)),
     )
 }
@@ -451,9 +452,15 @@ mod tests {
         use FaultKind as Kind;
         let denied = Kind::Denied { principal: None, resource: None };
         for (action, kind, advice, text, command) in [
-            ("sqs:ListQueues", Kind::Unreachable, None, "check the network, and that us-west-2 has this service", None),
+            (
+                "sqs:ListQueues",
+                Kind::Unreachable,
+                None,
+                "check the network, and check that this service exists in us-west-2",
+                None,
+            ),
             ("tag:GetResources", Kind::Unreachable, Some("no FIPS"), "no FIPS", None),
-            ("iam:GetRole", Kind::Throttled, None, "other programs of this account may use up the rate", None),
+            ("iam:GetRole", Kind::Throttled, None, "other programs in this account may use up the rate", None),
             ("x:Y", Kind::Unsettled, Some("check it"), "check it", None),
             ("x:Y", Kind::Rejected, Some("remove it"), "remove it", None),
             (

@@ -1,5 +1,5 @@
-//! Values: names, documents, resources, options, and the desired resources of a hub and a cluster. Pure: nothing here is
-//! `async`, and nothing takes a client.
+//! Values: names, documents, resources, options, and the desired resources of a hub and a cluster. Pure: nothing here
+//! is `async`, and nothing accepts a client.
 
 pub mod answer;
 pub mod cluster;

@@ -13,10 +13,10 @@ use sha2::{Digest, Sha256};
 use crate::error::Error;
 use crate::model::{Architecture, Code, NameError, router_build};
 
-/// The version of this build. Only a router that an option names may have another.
+/// The version of this build. Only a router from an option may have another version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The largest archive that Lambda accepts in a direct upload, in bytes (Lambda quotas).
+/// The maximum size of an archive in a direct upload to Lambda, in bytes (Lambda quotas).
 const MAX_ARCHIVE: usize = 50 * 1024 * 1024;
 
 const BINARY: &str = "kibus-router";
@@ -32,7 +32,7 @@ pub(crate) struct Package {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RouterSource {
-    /// The file that an option names. It may have any version.
+    /// The file from an option. It may have any version.
     Named(PathBuf),
     Beside(PathBuf),
     Carried(CarriedRouter),
@@ -43,11 +43,11 @@ pub(crate) enum RouterSource {
 pub(crate) struct CarriedRouter {
     pub(crate) architecture: Architecture,
     archive: &'static [u8],
-    /// The SHA-256 of the archive as it was packed, in hex. A damaged one is found before its upload.
+    /// The SHA-256 of the archive as packed, in hex. A damaged archive is detected before the upload.
     pub(crate) archive_sha256: &'static str,
     /// The SHA-256 of the binary that was packed, in hex.
     pub(crate) binary_sha256: &'static str,
-    /// The version of the compiler that built it, as the binary tells, or `unknown`.
+    /// The version of the compiler that built it, according to the binary, or `unknown`.
     pub(crate) rustc: &'static str,
 }
 
@@ -57,26 +57,23 @@ pub(crate) static ROUTERS: &[CarriedRouter] = include!(concat!(env!("OUT_DIR"), 
 #[cfg(not(feature = "carry"))]
 pub(crate) static ROUTERS: &[CarriedRouter] = &[];
 
-/// The SHA-256 by which a user names the only router binary to use, as 64 lower-case hex digits.
+/// The SHA-256 of the only router binary that the user allows, as 64 lower-case hex digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BinaryHash(String);
 
-/// Reads, checks and packs a router binary, which must have this hash if one is given. The build script has checked and
-/// packed an embedded router, so that one has the facts of the build.
+/// Reads, checks and packs a router binary, which must have this hash if one is given. An embedded router was checked
+/// and packed by the build script, so its facts come from the build.
 pub(crate) fn package(
     router: &RouterSource,
     hash: Option<&BinaryHash>,
     wanted: Architecture,
 ) -> Result<Package, PackageError> {
-    let is_named =
-        |found: String| match hash {
-            Some(hash) if hash.0 != found => Err(Error::failed(format!(
-                "{router} is not the router binary that --router-sha256 names"
-            ))
+    let is_named = |found: String| match hash {
+        Some(hash) if hash.0 != found => Err(Error::failed(format!("{router} does not match --router-sha256"))
             .note(format!("its SHA-256 is {found}, not {hash}"))
-            .hint("compare both with the published checksum, and pass the file that has it with --router-binary FILE")),
-            _ => Ok(()),
-        };
+            .hint("compare both with the published checksum, and pass the matching file with --router-binary FILE")),
+        _ => Ok(()),
+    };
     let path = match router {
         RouterSource::Carried(carried) => {
             is_named(carried.binary_sha256.to_owned())?;
@@ -88,16 +85,16 @@ pub(crate) fn package(
         RouterSource::Named(path) | RouterSource::Beside(path) => path,
     };
     let binary = std::fs::read(path).map_err(|e| unreadable(path, &e))?;
-    // The hash of megabytes takes a while.
+    // Hashing megabytes takes a while.
     if hash.is_some() {
         is_named(sha256(&binary))?;
     }
     check(&binary, wanted).map_err(|why| unfit(router, &why, wanted))?;
     let version = router_build::version_in(&binary).ok_or_else(|| unfit(router, &Incompatible::NotARouter, wanted))?;
     if !matches!(router, RouterSource::Named(_)) && version != VERSION {
-        let error = format!("{router} is router version {version}; this is kibus version {VERSION}");
+        let error = format!("{router} is router version {version}, but this is kibus version {VERSION}");
         return Err(Error::failed(error)
-            .note("by default, kibus uses only a router of its own version")
+            .note("by default, kibus uses only a router with its own version")
             .hint("to use it anyway, pass --router-binary FILE")
             .into());
     }
@@ -105,7 +102,7 @@ pub(crate) fn package(
     if archive.len() > MAX_ARCHIVE {
         let size = archive.len();
         let error = format!("the archive of {router} has {size} bytes; Lambda accepts at most {MAX_ARCHIVE}");
-        let text = "to build a smaller one, without debug information:";
+        let text = "to build a smaller router, without debug information:";
         return Err(Error::failed(error).hint_command(text, build(Architecture::X86_64)).into());
     }
     Ok(Package { code: Code::of_archive(version, sha256(&archive)), archive })
@@ -119,7 +116,7 @@ fn check(binary: &[u8], wanted: Architecture) -> Result<(), Incompatible> {
     let header = header.filter(|header| header.starts_with(b"\x7fELF\x02\x01")).ok_or(Incompatible::NotElf)?;
     let number = |at: Range<usize>| header[at].iter().rfold(0, |high, byte| (high << 8) | usize::from(*byte));
     let (kind, machine) = (number(16..18), number(18..20));
-    // The table of the sections is the last part of a file, so one that was cut lacks it.
+    // The section table is the last part of a file, so a truncated file lacks it.
     let (sections, size, count) = (number(40..48), number(58..60), number(60..62));
     if !matches!(kind, 2 | 3) || binary.len() < sections.saturating_add(size * count) {
         return Err(Incompatible::NotElf);
@@ -138,10 +135,10 @@ fn check(binary: &[u8], wanted: Architecture) -> Result<(), Incompatible> {
     }
 }
 
-/// The newest `GLIBC_x.y` in a binary, which names the version of each symbol that it needs.
+/// The newest `GLIBC_x.y` in a binary, which contains the version of each symbol that it needs.
 fn newest_glibc(mut rest: &[u8]) -> Option<(u32, u32)> {
     let mut newest = None;
-    // The search of the standard library is fast in an unoptimized build too, for tens of megabytes.
+    // The standard library's search is fast even in an unoptimized build, for tens of megabytes.
     while rest.skip_until(b'G').is_ok_and(|skipped| skipped > 0) {
         newest = newest.max(rest.strip_prefix(b"LIBC_").and_then(glibc_version));
     }
@@ -175,7 +172,7 @@ impl RouterSource {
             let carried = carried.join(" and ");
             let use_it = format!("to use a router for {wanted}, build it and pass it with --router-binary FILE:");
             let error = Error::failed(format!("this kibus has no embedded router for {wanted}"))
-                .note(format!("it has the router for {carried}"))
+                .note(format!("it has only the router for {carried}"))
                 .hint(format!("to run the function on {carried}, pass --arch {carried}"))
                 .hint_command(use_it, build(wanted));
             PackageError { is_for_another: true, ..error.into() }
@@ -230,9 +227,9 @@ impl FromStr for BinaryHash {
 #[derive(Debug)]
 pub(crate) struct PackageError {
     pub(crate) error: Box<Error>,
-    /// The first note, if that is its cause.
+    /// The first note, if the binary is the cause.
     pub(crate) cause: Option<String>,
-    /// Whether the router is for another architecture.
+    /// Whether the router is for a different architecture.
     pub(crate) is_for_another: bool,
 }
 
@@ -330,12 +327,11 @@ mod tests {
         for hash in [None, Some(&b"router"[..])] {
             assert_eq!(packaged(hash).ok(), Some(expected.clone()));
         }
-        let refused = "the embedded router for arm64 is not the router binary that --router-sha256 names";
+        let refused = "the embedded router for arm64 does not match --router-sha256";
         assert_eq!(packaged(Some(b"other")).unwrap_err().error.message, refused);
     }
 
-    /// Of a build with embedded routers. Another archive than the one that was packed is never uploaded, because its hash is
-    /// not the planned one.
+    /// A build with embedded routers. Only the packed archive is ever uploaded, because any other has a different hash than planned.
     #[test]
     fn every_embedded_router_is_whole() {
         for router in ROUTERS {
@@ -366,7 +362,7 @@ mod tests {
         }
     }
 
-    /// A header of a file whose table of sections ends after this many bytes, followed by this text.
+    /// A file header whose section table ends after this many bytes, followed by this text.
     fn elf(kind: u8, machine: u8, ends: u8, text: &[u8]) -> Vec<u8> {
         let mut header = vec![0; 64];
         header[..6].copy_from_slice(b"\x7fELF\x02\x01");

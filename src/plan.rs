@@ -15,7 +15,7 @@ use crate::model::{
     Tags, tags::NAMESPACE,
 };
 
-/// Changes, in an order in which they can be made.
+/// Changes, in an order in which they can be applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     pub changes: Vec<Change>,
@@ -29,12 +29,12 @@ impl Plan {
         self.changes.is_empty()
     }
 
-    /// How many changes have this action.
+    /// The number of changes with this action.
     pub fn count(&self, action: Action) -> usize {
         self.changes.iter().filter(|change| change.action == action).count()
     }
 
-    /// How many changes it has of each action: `13 to create, 1 to update`.
+    /// The number of changes for each action: `13 to create, 1 to update`.
     pub fn counts(&self) -> String {
         let counts = Action::ALL.map(|action| (self.count(action), action.words()[0])).into_iter();
         let counts = counts.filter(|(count, _)| *count > 0);
@@ -59,7 +59,7 @@ impl Action {
     /// All of them, in the order in which text counts them.
     pub const ALL: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
 
-    /// The words of text for one to come, one that runs, and one that is done.
+    /// The words for a pending, a running and a finished change.
     pub fn words(self) -> [&'static str; 3] {
         match self {
             Self::Create => ["create", "creating", "created"],
@@ -68,7 +68,7 @@ impl Action {
         }
     }
 
-    /// The word for it: to do.
+    /// The word for a pending change.
     pub fn as_str(self) -> &'static str {
         self.words()[0]
     }
@@ -116,7 +116,7 @@ impl FieldChange {
         Self { path, from, to }
     }
 
-    /// A change of a tag; `None` is no such tag.
+    /// A change of a tag; `None` means no such tag.
     fn of_tag(key: &str, from: Option<&str>, to: Option<&str>) -> Self {
         Self::new(format!("{TAGS}{key}"), from.into(), to.into())
     }
@@ -150,10 +150,10 @@ pub struct Change {
     /// The desired resource; `None` for a delete.
     #[serde(skip)]
     pub after: Option<Resource>,
-    /// The changes that must be made before, by their place in the plan; always earlier ones.
+    /// The changes that must be made before this one, by their place in the plan; always earlier ones.
     #[serde(skip)]
     pub waits_for: BTreeSet<usize>,
-    /// Whether it takes a permission of a controller away that another resource of the plan grants. AWS may apply that one late.
+    /// Whether it takes away a controller's permission that another resource of the plan grants. AWS may apply that grant late.
     #[serde(skip)]
     pub hands_over: bool,
 }
@@ -207,7 +207,7 @@ impl Change {
     pub fn resource(&self) -> &Resource {
         match (&self.after, &self.before) {
             (Some(resource), _) | (None, Some(resource)) => resource,
-            (None, None) => unreachable!("a change is of a resource: its constructors see to it"),
+            (None, None) => unreachable!("every change has a resource: the constructors ensure it"),
         }
     }
 
@@ -224,17 +224,17 @@ fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)>
     fields.chain(tags).filter(|(_, value)| *value != FieldValue::Unset)
 }
 
-/// The plan that turns the observed resources into the desired ones, at the time `now` in Unix seconds. A resource that was
-/// observed and is not desired is deleted.
+/// The plan that turns the observed resources into the desired ones, at the time `now` in Unix seconds. A resource that
+/// was observed but is not desired is deleted.
 ///
 /// # Panics
-/// When a desired resource was never read: only "absent" may plan a create.
+/// If a desired resource was never read: only an "absent" answer may lead to a create.
 pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
     let owners = ClusterOwners::new(scope, desired, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
     for id in desired.ids() {
-        assert!(observed.get(id).is_asked(), "{id} is desired and was never read");
+        assert!(observed.get(id).is_asked(), "{id} is desired but was never read");
     }
     for (id, seen) in observed.iter() {
         match (desired.get(id), seen) {
@@ -259,7 +259,7 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
     order::ordered(scope, changes, unknown)
 }
 
-/// Notes which changes take the policy of a cluster from a role while another role of the cluster has it.
+/// Marks changes that remove a cluster's policy from a role while another role of the cluster has it.
 fn note_hand_overs(changes: &mut [Change], owners: &ClusterOwners<'_>, desired: &Desired) {
     let policies = desired.resources().filter(|one| one.as_role_policy().is_some());
     let granted: BTreeSet<ClusterName> = policies.filter_map(|one| owners.cluster_of(one)).collect();
@@ -272,14 +272,15 @@ fn note_hand_overs(changes: &mut [Change], owners: &ClusterOwners<'_>, desired: 
 /// How many versions before the live one are kept.
 const KEPT: usize = 2;
 
-/// Decides which versions are kept when an alias moves to the function's current settings: the live one, which may get a
-/// successor, and those before it. A field of the change says which are deleted. A move to an existing version deletes none.
+/// Decides which versions are kept when an alias moves to the function's current settings: the live one, which may get
+/// a successor, and those before it. A field of the change lists the deleted ones. A move to an existing version
+/// deletes none.
 fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<FieldChange>) {
     let (Resource::Alias(from), Resource::Alias(to)) = (observed, wanted) else {
         return;
     };
     to.versions = from.versions.clone();
-    // An alias that is left where it is has no version among its fields.
+    // An alias that does not move has no version among its fields.
     for moved in fields.iter_mut().filter(|field| field.is_of(AliasField::Version)) {
         moved.from = from.version.map(|version| version.to_string()).into();
     }
@@ -289,7 +290,7 @@ fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<Fi
     let publishes = fields.iter().any(|field| !field.is_of(AliasField::Shares));
     let count = if publishes { KEPT } else { KEPT + 1 };
     let kept: BTreeSet<u64> = from.version.into_iter().chain(from.before()).take(count).collect();
-    // A later version may be the one to move to, after a rollback: Lambda does not publish the same twice.
+    // After a rollback, the target may be a later version: Lambda does not publish the same code and settings twice.
     let later = |number: &u64| from.version.is_some_and(|live| live < *number);
     to.versions.retain(|number| kept.contains(number) || later(number));
     if to.versions != from.versions {
@@ -300,8 +301,8 @@ fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<Fi
     }
 }
 
-/// The changes of an update: most are one. What must go last is a change of its own, if there are others: it follows changes
-/// of other resources, which follow the first.
+/// The changes of an update: usually one. Parts that must be removed last are a separate change, if there are other
+/// parts: it follows changes of other resources, which follow the first change.
 fn updates(cluster: Option<ClusterName>, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Vec<Change> {
     let between = after.particulars().while_leaving(&before).filter(|between| between.fields() != before.fields());
     let Some(between) = between else {
@@ -314,8 +315,8 @@ fn updates(cluster: Option<ClusterName>, before: Resource, after: Resource, fiel
     vec![Change::update(cluster.clone(), before, between.clone(), first), Change::update(cluster, between, after, last)]
 }
 
-/// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last. Of the tags that
-/// kibus did not set, those with the keys `untagged` are removed.
+/// The fields whose observed value differs from the desired one, in the order of the resource's fields, tags last. Tags
+/// that kibus did not set are removed only if their keys are in `untagged`.
 pub fn diff(wanted: &Resource, observed: &Resource, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
     let comparable = wanted.particulars().comparable(observed);
     let wanted = comparable.as_ref().unwrap_or(wanted);
@@ -336,7 +337,7 @@ pub fn diff(wanted: &Resource, observed: &Resource, untagged: &BTreeSet<String>)
     changes
 }
 
-/// Desired tags that differ, and tags to remove: those of kibus, and those to be removed. Kibus does not change other tags.
+/// Desired tags that differ, and tags to remove: unwanted kibus tags, and those in `untagged`. Kibus does not change other tags.
 fn tag_changes(wanted: &Tags, observed: &Tags, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
     let goes = |key: &&String| (key.starts_with(NAMESPACE) || untagged.contains(*key)) && !wanted.0.contains_key(*key);
     let keys = wanted.0.keys().chain(observed.0.keys().filter(goes));

@@ -15,17 +15,17 @@ use crate::model::{
     status::{BUS_LIMIT, PROBE_LIMIT, RECEIVED_AT_ONCE, RESEND},
 };
 
-/// How long late copies of a probe are waited for after the first has arrived.
+/// How long to wait for late copies of a probe after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
-/// The seconds after which the first looks are. Few: each one pushes the messages that it shows back in the queue (S28).
+/// The times of the first looks, in seconds. There are few, because each look moves the messages that it shows back in the queue (S28).
 const FIRST_LOOKS: [u64; 4] = [1, 2, 4, 8];
-/// A message that is seen again after this time was not read. A Karpenter receives without pause, and what it received and could
-/// not delete is visible again after 20 s.
+/// A message that is seen again after this time was not read. Karpenter receives continuously, and messages that it
+/// received but could not delete become visible again after 20 s.
 const STAYS: Duration = Duration::from_secs(45);
-/// The seconds after which the counts of a queue are read if nobody may look: they are right after about a minute (SQS API
+/// The times when the counts of a queue are read if looks are not allowed, in seconds: counts are accurate after about a minute (SQS API
 /// reference, `GetQueueAttributes`).
 const COUNTED: [u64; 4] = [60, 70, 80, 90];
-/// Probes the bus: puts an event on the event bus, again and again, until one is in the probe queue.
+/// Probes the bus: puts an event on the event bus, repeatedly, until one is in the probe queue.
 pub async fn bus(cloud: &impl Probe, scope: &Scope) -> Probed {
     let (clock, queue, probe) = (Instant::now(), scope.probe_queue(), name());
     let mut sent = 0;
@@ -45,7 +45,7 @@ pub async fn bus(cloud: &impl Probe, scope: &Scope) -> Probed {
     };
     let result = in_time(probing).await;
     let took = clock.elapsed();
-    // Copies that come later than this expire with the queue's retention.
+    // Copies that arrive later expire with the queue's retention.
     while result == ProbeResult::Delivered && arrived < sent && clock.elapsed() < took + TIDY {
         match cloud.take_probe(&queue, &probe).await {
             Ok(copies) => arrived += copies,
@@ -55,8 +55,8 @@ pub async fn bus(cloud: &impl Probe, scope: &Scope) -> Probed {
     Probed { cluster: None, queue, took, sent, result }
 }
 
-/// Probes a cluster: invokes the router with an event for the cluster's queue, and watches whether it is received. `turns` limits
-/// how many invocations run at once, because they take concurrency from the events of the hub.
+/// Probes a cluster: invokes the router with an event for the cluster's queue, and watches whether it is received.
+/// `turns` limits concurrent invocations, because they take concurrency away from the hub's events.
 pub async fn cluster(
     cloud: &impl Probe,
     scope: &Scope,
@@ -65,7 +65,7 @@ pub async fn cluster(
     queue: QueueName,
 ) -> Probed {
     let clock = Instant::now();
-    // Invoked directly, the router answers when the probe is in the queue; by way of the bus that is unknown.
+    // When invoked directly, the router answers once the probe is in the queue; through the bus, that time is unknown.
     let event = event(json!({ "cluster": cluster.as_str(), "probe": name() }));
     let function = scope.router_function();
     let probing = async {
@@ -82,8 +82,9 @@ pub async fn cluster(
     Probed { cluster: Some(cluster), queue, took: clock.elapsed(), sent: 1, result }
 }
 
-/// Watches a queue that a probe was just delivered to, until it is known whether it is read. A consumer deletes each message,
-/// so a message that is still there after a while was not read. A look is a receive that hides what it shows for a second.
+/// Watches a queue that has just received a probe, until it is known whether it is read. A consumer deletes each
+/// message, so a message that still exists after a while was not read. A look is a receive that hides the messages it
+/// shows for a second.
 async fn watch_reader(cloud: &impl Probe, queue: &QueueName) -> Result<ProbeResult, Fault> {
     let clock = Instant::now();
     let mut looks: Vec<(Duration, BTreeSet<String>)> = Vec::new();
@@ -92,7 +93,7 @@ async fn watch_reader(cloud: &impl Probe, queue: &QueueName) -> Result<ProbeResu
         sleep_until(clock + time).await;
         match cloud.look(queue).await {
             Ok(look) => looks.push((clock.elapsed(), look)),
-            // Where nobody may look at the messages, or decrypt them, the counts decide.
+            // If kibus may not receive or decrypt the messages, the counts decide.
             Err(denied) if looks.is_empty() => {
                 let mut counts = Vec::new();
                 for due in COUNTED {
@@ -103,7 +104,7 @@ async fn watch_reader(cloud: &impl Probe, queue: &QueueName) -> Result<ProbeResu
             }
             Err(fault) => return Err(fault),
         }
-        // The last look comes long enough after all of the first ones.
+        // The last look is long enough after the first ones.
         if looks.len() == 1 || looks.len() == FIRST_LOOKS.len() {
             due.push_back(clock.elapsed() + STAYS);
         }
@@ -114,10 +115,10 @@ async fn watch_reader(cloud: &impl Probe, queue: &QueueName) -> Result<ProbeResu
     Ok(conclude(&looks))
 }
 
-/// The result that these looks show, in the order of time; `None` while a further one can decide it.
+/// The result of these looks, in chronological order; `None` while another look can still decide.
 fn judge(looks: &[(Duration, BTreeSet<String>)]) -> Option<ProbeResult> {
     let (at, last) = looks.last()?;
-    // One look may come too early: a new message is not on all servers of SQS yet.
+    // One look may be too early: a new message is not yet on all SQS servers.
     if let [.., (_, before), (_, last)] = looks
         && before.is_empty()
         && last.is_empty()
@@ -128,15 +129,15 @@ fn judge(looks: &[(Duration, BTreeSet<String>)]) -> Option<ProbeResult> {
     old.flat_map(|(_, look)| look).any(|id| last.contains(id)).then_some(ProbeResult::NotRead)
 }
 
-/// The result after the last look, which has shown no message again: those of the first looks are gone if it shows all that waits.
+/// The result after the last look, in which no message reappeared: if it shows all waiting messages, those of the first looks are gone.
 fn conclude(looks: &[(Duration, BTreeSet<String>)]) -> ProbeResult {
     match looks.last() {
         Some((_, last)) if last.len() < RECEIVED_AT_ONCE => ProbeResult::Read,
-        _ => ProbeResult::Unknown("more messages wait than a receive shows".to_owned()),
+        _ => ProbeResult::Unknown("more messages are waiting than one receive returns".to_owned()),
     }
 }
 
-/// The result that the counts of [`COUNTED`] show; `None` if they are inconclusive.
+/// The result from the counts at [`COUNTED`]; `None` if they are inconclusive.
 fn judge_counts(counts: &[Depth]) -> Option<ProbeResult> {
     match counts {
         [] => None,
@@ -154,7 +155,7 @@ async fn in_time(probing: impl Future<Output = Result<ProbeResult, Fault>>) -> P
     }
 }
 
-/// A name that no other probe has.
+/// A unique name for a probe.
 fn name() -> String {
     let time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     format!("{:x}-{:x}", time.as_nanos(), std::process::id())

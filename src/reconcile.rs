@@ -1,5 +1,5 @@
-//! Reconciliation: from what was read and what should be, the target, to an intent. This is the only place where desired
-//! state is made and guarded. Pure: it reads nothing, changes nothing and prints nothing.
+//! Reconciliation: from the answers and the target, which is what should be true, to an intent. This is the only place
+//! that creates and guards desired state. Pure: it reads nothing, changes nothing and prints nothing.
 
 mod blocked;
 mod check;
@@ -38,13 +38,13 @@ use crate::model::{
 use crate::plan::{self, Change, Plan, finding};
 use crate::survey::Survey;
 
-/// How many clusters a sentence or a command names one by one.
+/// The maximum number of clusters that a sentence or a command lists.
 const LISTED: usize = 20;
-/// What refusals of options are about.
+/// The subject of refusals of options.
 const OPTIONS: &str = "options";
 
-/// What a command will do to one hub and its clusters, or has found out about them: one pass over what is known. What is not
-/// known yet, the survey notes as a question; the result counts once there is no question left.
+/// What a command will do to one hub and its clusters, or its findings about them: one pass over what is known. The
+/// survey records each unknown fact as a question; the result is final once no question is left.
 pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     let (before, after) = hub::known_settings(survey, target)?;
     let follow = target.sets_hub() && hub::clusters_follow(survey, before.as_ref(), &after);
@@ -73,7 +73,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
         unchanged: unchanged(&case)?,
         next: next_steps::after(&case),
         clusters: clusters(&case),
-        // The deletion of a bus is confirmed by its name.
+        // The name of the bus confirms its deletion.
         confirmed_by: matches!(target.hub, Wish::Remove).then(|| survey.scope.bus.to_string()),
         passed: if say.checks { check::passed(&case, &say.findings) } else { Vec::new() },
         plan: case.plan,
@@ -84,15 +84,15 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     })
 }
 
-/// Collects what a pass has to say. Whether a problem is a warning or a finding is decided here: a check reports findings.
+/// Collects the messages of a pass. It decides whether a problem is a warning or a finding: a check reports findings.
 #[derive(Default)]
 struct Say {
     checks: bool,
-    /// Why the plan is not applied; a check makes them findings.
+    /// Why the plan is not applied; a check turns them into findings.
     refusals: Vec<Message>,
     findings: Vec<Message>,
     warnings: Vec<Hint>,
-    /// Why something could not be read, which a finding each is about.
+    /// Why something could not be read; each has a finding.
     incomplete: Vec<Fault>,
 }
 
@@ -105,7 +105,7 @@ impl Say {
         self.warnings.extend(warnings);
     }
 
-    /// A finding of a check; else a warning with this end and command.
+    /// A finding in a check; otherwise a warning with this ending and command.
     fn problem(&mut self, finding: Message, end: &str, command: Option<String>) {
         if self.checks {
             self.findings.push(finding);
@@ -115,7 +115,7 @@ impl Say {
         }
     }
 
-    /// What can be done without: a finding of a check, unless the caller may not read it; else a warning.
+    /// A failed read that is not essential: a finding in a check, unless the caller is not allowed to read it; otherwise a warning.
     fn unread(&mut self, scope: &Scope, about: impl Into<Subject>, fault: &Fault, warning: Hint) {
         if self.checks && !fault.is_denied() { self.not_read(scope, about, fault) } else { self.warn(warning) }
     }
@@ -130,23 +130,23 @@ impl Say {
 /// Messages about a plan, each with the targets that it applies to.
 type Rule = (fn(&Target) -> bool, fn(&Case<'_>, &mut Say));
 
-/// What is asked of one hub, with the plan for it.
+/// The request for one hub, with its plan.
 struct Case<'a> {
     survey: &'a Survey,
     target: &'a Target,
-    /// The settings that the hub has, if there are any.
+    /// The current settings of the hub, if there are any.
     before: Option<Settings>,
-    /// The settings that it has afterwards.
+    /// The settings of the hub afterwards.
     after: Settings,
-    /// Whether the clusters that are not named follow a change of these settings.
+    /// Whether unnamed clusters follow a change of these settings.
     follow: bool,
-    /// The records of the clusters that are set, as they are to be.
+    /// The desired records of the clusters that are set.
     set: Vec<ClusterRecord>,
     found_by: FoundBy,
     desired: Desired,
-    /// The answers that they are compared with.
+    /// The answers to compare them with.
     observed: Observed,
-    /// What has a name of a bus or a cluster that is removed, and is managed by something else.
+    /// Resources named after a removed bus or cluster that something else manages.
     not_managed: Vec<ResourceId>,
     plan: Plan,
 }
@@ -165,10 +165,10 @@ impl<'a> Case<'a> {
         desired.extend(clusters.0);
         observed.extend(clusters.1);
         if survey.is_open() {
-            // The plan is made once everything was read.
+            // The plan is made after everything has been read.
             desired = desired.resources().filter(|one| observed.get(&one.id()).is_asked()).cloned().collect();
         }
-        // A check reports what could not be read.
+        // A check reports failed reads.
         if !target.is_check() {
             readable(survey, &observed)?;
         }
@@ -194,7 +194,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The changes that are made: those of a check are not.
+    /// The changes to make; none for a check.
     fn applied(&self) -> impl Iterator<Item = &Change> {
         let changes = self.plan.changes.iter();
         changes.filter(|_| !self.target.is_check())
@@ -207,8 +207,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Takes from the answers about a bus that is removed what it does not manage, and gives that. If only queues are left of it, those
-/// that were marked before their delete are waited for.
+/// Removes unmanaged resources from the answers about a bus to remove, and returns them. If only queues are left of the
+/// bus, queues with the deletion mark are waited for.
 fn take_what_stays(survey: &Survey, target: &Target, observed: &mut Observed) -> Vec<ResourceId> {
     if !matches!(target.hub, Wish::Remove) {
         return Vec::new();
@@ -240,7 +240,7 @@ pub struct Intent {
     pub refusals: Vec<Message>,
     /// The findings of a check.
     pub findings: Vec<Message>,
-    /// What was checked and has no problem.
+    /// What was checked without finding a problem.
     pub passed: Vec<Message>,
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
@@ -252,7 +252,7 @@ pub struct Intent {
     pub incomplete: Vec<Fault>,
     /// The clusters that the command is about.
     pub clusters: Vec<ClusterSummary>,
-    /// The word that a person types to confirm changes that cannot be undone; else, yes or no confirms them.
+    /// The word that the user types to confirm changes that cannot be undone; without it, the question is yes or no.
     pub confirmed_by: Option<String>,
 }
 

@@ -1,8 +1,8 @@
 //! The function between the hub queue and the queues of the clusters.
 //!
-//! `route` shows the whole of it: **decode** (bytes to signals, pure), **locate** (instance to
-//! cluster, by the instance's tags), **deliver** (cluster to queue). Everything that arrives is delivered, dropped
-//! for a reason that is named and counted, or returned to the hub queue for a retry.
+//! `route` shows the whole process: **decode** (bytes to signals, pure), **locate** (instance to cluster, by the
+//! instance's tags), **deliver** (cluster to queue). Everything that arrives is delivered, dropped for a reason that is
+//! named and counted, or returned to the hub queue for a retry.
 
 mod batch;
 mod cache;
@@ -45,19 +45,19 @@ use notices::NoticeTopic;
 
 use crate::model::{ClusterName, RouterHandler, Scope};
 
-/// How many calls are made at the same time at most. Two hundred messages to ten queues take up to 29 calls.
+/// The maximum number of concurrent calls. Two hundred messages to ten queues take up to 29 calls.
 const CONCURRENT_CALLS: usize = 32;
-/// How many calls about the tags of queues are made at the same time at most. They never keep a message from its queue.
+/// The maximum number of concurrent calls about queue tags. They never keep a message from its queue.
 const CONCURRENT_TAG_CALLS: usize = 2;
-/// The owners of how many instances a generation of the cache holds.
+/// The number of instances whose owners a cache generation holds.
 const GENERATION: usize = 4096;
 
-/// What stays in memory as long as the function's process runs.
+/// The state that stays in memory while the function's process runs.
 #[derive(Debug)]
 struct Router<S> {
     scope: Scope,
     handler: RouterHandler,
-    /// Where notices go, if anywhere.
+    /// The destination of notices, if any.
     topic: Option<NoticeTopic>,
     services: S,
     owners: Mutex<Owners>,
@@ -71,7 +71,7 @@ struct Router<S> {
 struct InvocationContext<S, C> {
     router: Arc<Router<S>>,
     calls: CallCounts,
-    /// The instances whose tags name two clusters, one of them by the tag that only AWS can write.
+    /// The instances whose tags name two clusters, one of them in the tag that only AWS can write.
     contradictions: Mutex<BTreeSet<InstanceId>>,
     clock: C,
 }
@@ -91,8 +91,8 @@ impl<S> Router<S> {
         }
     }
 
-    /// The queue of a cluster, or the probe queue for a probe that names none. Nothing, if the template and the
-    /// cluster's name make the name of a hub queue: the router would send to itself.
+    /// The queue of a cluster, or the probe queue for a probe that names none. `None` if the template and the cluster's
+    /// name form the name of a hub queue: the router would send to itself.
     fn destination(&self, cluster: Option<ClusterName>) -> Option<Destination> {
         let queue = match &cluster {
             None => self.scope.probe_queue(),
@@ -107,9 +107,9 @@ impl<S> Router<S> {
         Some(Destination { queue, cluster })
     }
 
-    /// Makes a call as soon as it may be made.
+    /// Makes a call as soon as the limit allows it.
     async fn permitted<T>(&self, call: impl Future<Output = T>) -> T {
-        // The semaphore is never closed, so there is always a permit in the end.
+        // The semaphore is never closed, so there is always a permit eventually.
         let _permit = self.permits.acquire().await;
         call.await
     }
@@ -126,12 +126,12 @@ impl<S, C> InvocationContext<S, C> {
     }
 }
 
-/// What a mutex guards, also after a panic: no change of it can be left half done.
+/// The value in a mutex, even after a panic: no change can be left half done.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs tasks at the same time. Gives their outputs in order; `None` for one that panicked, which harms no other.
+/// Runs tasks at the same time. Returns their outputs in order; `None` for a task that panicked, which does not affect the others.
 async fn side_by_side<T: Send + 'static>(
     tasks: impl IntoIterator<Item: Future<Output = T> + Send + 'static>,
 ) -> Vec<Option<T>> {

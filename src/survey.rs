@@ -1,5 +1,5 @@
-//! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides nothing and
-//! prints nothing. What is read follows from what a pass over it asks for.
+//! All reads: the resources of one hub, its clusters and their controller roles, as one value. A survey decides nothing
+//! and prints nothing. A pass over the survey determines what is read.
 
 mod reader;
 
@@ -18,8 +18,8 @@ use crate::model::{
     Standing, Status, VersionState, default_queue_template, hub,
 };
 
-/// Everything that was read of one hub. Each question of the table is a method, which gives the answer, or notes the question if
-/// it has none yet. The fields tell what is known so far, and ask nothing.
+/// Everything that was read about one hub. Each question of the table is a method, which returns the answer, or records
+/// the question if there is no answer yet. The fields contain what is known so far, and record no questions.
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub scope: Scope,
@@ -27,13 +27,13 @@ pub struct Survey {
     pub caller_role: Option<RoleName>,
     /// When it was last extended, by AWS's clock in Unix seconds; 0 if nothing was read yet.
     pub now: u64,
-    /// The names of cluster queues, if the hub has no settings.
+    /// The template of cluster queue names, if the hub has no settings.
     pub new_template: Option<QueueTemplate>,
-    /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
+    /// The resources, by id: those of the hub and of clusters, and controller policies that kibus wrote or would write.
     pub observed: Observed,
     pub status: BTreeMap<ResourceId, Status>,
     pub known: Known,
-    /// Whether settings that are missing were read again, and are lost.
+    /// Whether missing settings were read again, and are lost.
     settings_are_lost: bool,
     /// The questions without an answer.
     open: RefCell<Query>,
@@ -41,24 +41,25 @@ pub struct Survey {
 
 #[derive(Clone, Copy, Debug)]
 pub enum SlowStep {
-    /// A queue that was marked as being deleted still answers.
+    /// A queue that was marked for deletion still answers.
     QueueLeaves,
-    /// The bus, if so, and this many clusters are probed.
+    /// The bus, if set, and this many clusters are being probed.
     Probe { bus: bool, clusters: usize },
-    /// Results of probes are missing, after this time.
+    /// Some probe results are still missing after this time.
     ProbeGoesOn { missing: usize, all: usize, after: Duration },
 }
 
-/// A survey asks at most this often: each time it asks, it knows more.
+/// The maximum number of rounds of a survey: it knows more after each round.
 const ROUNDS: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("after {ROUNDS} rounds of reads, kibus still asks for {0:?}")]
+#[error("after {ROUNDS} rounds of reads, kibus still requests {0:?}")]
 pub struct Endless(Box<Query>);
 
-/// Reads what `pass` asks for, with at most `limit` calls at once, and runs it again until it asks for nothing. Gives its last
-/// result. `guess` is read first, with the settings of the hub: what `pass` will certainly ask for, if the hub has the names
-/// of queues that the survey begins with. What takes long is given to `report`. A survey that does not end is a bug of kibus.
+/// Reads what `pass` requests, with at most `limit` concurrent calls, and runs it again until it requests nothing.
+/// Returns its last result. `guess` is read first, with the settings of the hub: what `pass` will certainly request, if
+/// the hub has the queue names that the survey begins with. Slow steps are reported to `report`. A survey that does not
+/// end is a bug of kibus.
 pub async fn survey<T>(
     cloud: &(impl Read + Probe),
     mut survey: Survey,
@@ -71,13 +72,13 @@ pub async fn survey<T>(
     survey.caller_role = cloud.caller_role();
     let template = survey.queue_template();
     let mut query = guess;
-    // Answers that the survey had when it began.
+    // Answers that the survey had at the start.
     if !survey.observed.get(&survey.settings_id()).is_asked() {
         query.resources.insert(survey.settings_id());
     }
     for round in 0..ROUNDS {
         reader.answer(&mut survey, &query).await;
-        // Queues with other names are not those of the clusters that were asked about.
+        // If the queue names differ, the queues that were read are not those of the clusters.
         if round == 0 && survey.queue_template() != template {
             survey.forget_clusters(&query);
         }
@@ -90,7 +91,7 @@ pub async fn survey<T>(
     Err(Endless(Box::new(query)))
 }
 
-/// The buses of the account and Region, and why those that have lost their settings are unknown, if they are.
+/// The buses in the account and Region, and, if buses without settings could not be listed, why.
 pub async fn buses(cloud: &impl Read) -> Result<(BTreeSet<BusName>, Option<Fault>), Fault> {
     let (saved, tagged) = tokio::join!(cloud.buses(), cloud.tagged_buses());
     let mut buses = saved?.unwrap_or_default();
@@ -104,7 +105,7 @@ pub async fn buses(cloud: &impl Read) -> Result<(BTreeSet<BusName>, Option<Fault
     Ok((buses, unknown))
 }
 
-/// All roles of the account, with their ARNs, which contain their paths.
+/// All roles in the account, with their ARNs, which contain their paths.
 pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, Fault> {
     let roles = cloud.listed_roles().await?.unwrap_or_default();
     Ok(roles.into_iter().map(|(name, role)| (name, role.arn)).collect())
@@ -125,7 +126,7 @@ impl Survey {
         }
     }
 
-    /// Whether a question has no answer yet, so that what follows from this survey is not final.
+    /// Whether a question has no answer yet, so that conclusions from this survey are not final.
     pub fn is_open(&self) -> bool {
         !self.open.borrow().is_empty()
     }
@@ -147,15 +148,15 @@ impl Survey {
         self.resource(&ResourceId::Queue(name.clone())).present()?.as_queue()
     }
 
-    /// Asks what becomes of a queue that a plan would create, and that still answers with the mark of a delete.
+    /// Requests the fate of a queue that a plan would create, but that still answers with the deletion mark.
     pub fn wait_for_leaving(&self, name: &QueueName) {
         if self.queue(name).is_some_and(|queue| queue.tags.being_deleted(self.now)) {
             self.leaving_queues(name);
         }
     }
 
-    /// The rules that may send the same events past the router: enabled, with events of Karpenter, and without the name of a rule
-    /// of this bus. The targets of those are read with the hub, and each that is not of kibus is refused there.
+    /// The rules that may send the same events past the router: enabled, for Karpenter's events, and not named like a
+    /// rule of this bus. The targets of this bus's rules are read with the hub, where every foreign target is refused.
     fn other_rules(&self) -> impl Iterator<Item = &EventRule> {
         let all = self.event_rules().present().into_iter().flatten();
         let own = Signal::ALL.map(|signal| self.scope.rule(signal));
@@ -165,8 +166,7 @@ impl Survey {
         all.filter(is_candidate)
     }
 
-    /// Those of them that send to a queue. What could not be read is left out: a check needs no permission for the rules of
-    /// others.
+    /// The ones that send to a queue. Unreadable rules are left out: a check needs no permission for foreign rules.
     pub fn rules_of_queue(&self, queue: &QueueName) -> BTreeMap<&RuleName, &EventRule> {
         let arn = self.scope.queue_arn(queue);
         let sends = |rule: &&EventRule| {
@@ -176,7 +176,7 @@ impl Survey {
         self.other_rules().filter(sends).map(|rule| (&rule.name, rule)).collect()
     }
 
-    /// The record of a cluster, as far as it was read: one that is not in the whole list of records is absent.
+    /// The record of a cluster, as far as it was read: a record that is not in the complete list is absent.
     pub fn record_answer(&self, cluster: &ClusterName) -> &Fact<Resource> {
         let id = self.record_id(cluster);
         let answer = self.observed.get(&id);
@@ -203,7 +203,7 @@ impl Survey {
         usable.map(|record| (record.cluster.clone(), record)).collect()
     }
 
-    /// The queue of a cluster, if it exists, and what it is to the bus; nothing if kibus does not manage it.
+    /// The queue of a cluster, if it exists, and how it relates to the bus; nothing if kibus does not manage it.
     pub fn own_queue(&self, record: &ClusterRecord) -> Option<(&Queue, Standing)> {
         let queue = self.queue(&record.queue).filter(|_| record.has_own_queue())?;
         Some((queue, queue.standing(&self.scope, record)))
@@ -218,7 +218,7 @@ impl Survey {
         }
     }
 
-    /// The parameter with the settings of the hub, which is known before it exists.
+    /// The parameter for the settings of the hub, whose id is known before it exists.
     pub fn settings_id(&self) -> ResourceId {
         ResourceId::Parameter(self.scope.settings_parameter())
     }
@@ -245,13 +245,13 @@ impl Survey {
         self.settings().map(|settings| &settings.options)
     }
 
-    /// Whether something of the hub exists without its settings, as far as it was read.
+    /// Whether, as far as was read, some resource of the hub exists without the settings.
     pub fn has_lost_settings(&self) -> bool {
         !self.parts_without_settings().is_empty()
     }
 
-    /// The resources of the hub that exist while its settings do not. A queue that only waits for its delete is gone with the
-    /// settings, unless it was waited for and stays.
+    /// The resources of the hub that exist while its settings do not. A queue that is only waiting for its deletion
+    /// counts as gone with the settings, unless it stayed after the wait.
     pub fn parts_without_settings(&self) -> BTreeSet<ResourceId> {
         if self.saved() != Saved::Absent {
             return BTreeSet::new();
@@ -269,12 +269,12 @@ impl Survey {
         ids
     }
 
-    /// Whether only the resources of the hub tell which options it had.
+    /// Whether only the resources of the hub show which options it had.
     pub fn lacks_settings(&self) -> bool {
         matches!(self.saved(), Saved::Bad(_)) || self.has_lost_settings()
     }
 
-    /// The names of cluster queues on this hub, as far as it is known.
+    /// The template of cluster queue names on this hub, as far as it is known.
     pub fn queue_template(&self) -> QueueTemplate {
         let served = || {
             let function = self.observed.function(self.scope.router_function())?;
@@ -289,7 +289,7 @@ impl Survey {
         self.scope.cluster_queue(&self.queue_template(), cluster)
     }
 
-    /// How many messages a queue held when it was read.
+    /// The number of messages that a queue held when it was read.
     pub fn depth(&self, queue: &QueueName) -> Option<Depth> {
         match self.status.get(&ResourceId::Queue(queue.clone())) {
             Some(Status::Queue(depth)) => Some(*depth),
@@ -317,7 +317,7 @@ pub enum Saved<'a> {
     /// The parameter does not exist, or was not read yet.
     Absent,
     Unreadable(&'a Fault),
-    /// The parameter holds something else.
+    /// The parameter has other content.
     Bad(&'a BadDocument),
     Kept(&'a Settings),
 }

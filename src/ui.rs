@@ -1,7 +1,7 @@
-//! Turns values and events into text, JSON, prompts and progress. It knows no AWS.
+//! Turns values and events into text, JSON, prompts and progress. It does not know AWS.
 //!
-//! Stdout has data, stderr has messages: with `--output text` a plan is data, with `--output json` the document is,
-//! and the plan goes to stderr.
+//! Data goes to stdout, messages go to stderr: with `--output text`, a plan is data; with `--output json`, the document
+//! is data, and the plan goes to stderr.
 
 pub mod json;
 mod progress;
@@ -27,15 +27,15 @@ use crate::reconcile::Intent;
 use terminal::{ColorVariables, Stream, write_line};
 use text::Style;
 
-/// The terminal or the pipeline that runs kibus. What writes to stdout fails if that cannot be written to, like a full disk. A
-/// closed pipe is no failure: the command does its work, and its exit code tells how that ended.
+/// The terminal or the pipeline that runs kibus. Methods that write to stdout fail if the write fails, for example on a
+/// full disk. A closed pipe is not a failure: the command does its work, and its exit code shows the outcome.
 #[derive(Clone, Debug)]
 pub struct Ui {
     pub(crate) output: Output,
     pub(crate) quiet: bool,
     /// Whether a document is on one line.
     is_stream: bool,
-    /// Why no person can answer, if that is so.
+    /// Why no one can answer a question, if that is the case.
     pub(crate) why_no_question: Option<&'static str>,
     pub(crate) verbose: u8,
     stdout: Stream,
@@ -43,7 +43,7 @@ pub struct Ui {
     /// Whether stderr is a terminal that can move its cursor.
     moves: bool,
     bars: MultiProgress,
-    /// Whether nobody reads stdout any more.
+    /// Whether stdout no longer has a reader.
     is_closed: Arc<AtomicBool>,
     /// The warnings of a command with JSON output.
     warned: Arc<Mutex<Vec<Hint>>>,
@@ -61,7 +61,7 @@ impl Ui {
             quiet: talk.quiet,
             is_stream: talk.is_stream,
             why_no_question: if talk.no_input {
-                Some("`--no-input` allows no confirmation")
+                Some("`--no-input` prevents confirmation")
             } else if !(io::stdin().is_terminal() && stderr.term.is_term()) {
                 Some("no terminal for confirmation")
             } else {
@@ -77,12 +77,12 @@ impl Ui {
         }
     }
 
-    /// Refuses JSON output for a command that writes text of a format of its own.
+    /// Rejects JSON output for a command that writes text in its own format.
     pub fn only_text(&self) -> Result<(), Error> {
         match self.output {
             Output::Text => Ok(()),
             Output::Json => Err(Error::usage("this command has no JSON output")
-                .hint("pass `--output text`, also if `KIBUS_OUTPUT` is set")),
+                .hint("pass `--output text`, which overrides `KIBUS_OUTPUT`")),
         }
     }
 
@@ -106,12 +106,12 @@ impl Ui {
         Ok(())
     }
 
-    /// Whether nobody reads stdout any more.
+    /// Whether stdout no longer has a reader.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.
+    /// Writes a result in words to stdout; with JSON output, the document contains the result.
     pub fn result(&self, text: &str) -> Result<(), Error> {
         match self.output {
             Output::Text => self.out(text),
@@ -119,12 +119,12 @@ impl Ui {
         }
     }
 
-    /// Writes a sentence as [`Ui::result`] does, folded at the width of the terminal.
+    /// Like [`Ui::result`], but folds the sentence at the width of the terminal.
     pub fn sentence(&self, text: &str) -> Result<(), Error> {
         self.result(&text::sentences(&text::escape(text), self.result_style()))
     }
 
-    /// Writes the steps that are left to a person, unless output is quiet.
+    /// Writes the steps that are left to the user, unless output is quiet.
     pub fn next_steps(&self, steps: &[Hint]) -> Result<(), Error> {
         if steps.is_empty() || self.quiet {
             return Ok(());
@@ -142,7 +142,7 @@ impl Ui {
         });
     }
 
-    /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
+    /// Writes a warning with its command to stderr. A JSON document contains its warnings.
     pub fn warn(&self, warning: &Hint) {
         if self.output == Output::Json {
             let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +152,7 @@ impl Ui {
         }
     }
 
-    /// The warnings that were not written, for a document.
+    /// The warnings that were not written, for the document.
     pub fn warnings(&self) -> Vec<Hint> {
         std::mem::take(&mut self.warned.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -162,7 +162,7 @@ impl Ui {
         self.warn(&Hint::text(text));
     }
 
-    /// Writes a note to stderr, folded at the width of the terminal, with a line for each item, unless output is quiet.
+    /// Writes a note to stderr, folded at the width of the terminal, with one line per item, unless output is quiet.
     pub fn note(&self, text: &str, items: &[String]) {
         if !self.quiet {
             let items = items.iter().map(|item| format!("\n    {}", text::escape(item)));
@@ -171,15 +171,14 @@ impl Ui {
         }
     }
 
-    /// Writes warnings of an intent to stderr. The report of the intent has them too.
+    /// Writes warnings of an intent to stderr. The report of the intent also has them.
     pub fn warn_of(&self, warnings: &[Hint]) {
         if self.output == Output::Text {
             warnings.iter().for_each(|warning| self.warn(warning));
         }
     }
 
-    /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
-    /// agree to it.
+    /// Shows what a plan would change: on stdout or, with JSON output, on stderr if the user is asked for confirmation.
     pub fn show_plan(&self, scope: &Scope, intent: &Intent, asks: bool, dry_run: bool) -> Result<(), Error> {
         let asks = asks && self.why_no_question.is_none();
         let text = text::plan(scope, &intent.plan, &intent.clusters, asks || dry_run, self.result_style());
@@ -189,7 +188,7 @@ impl Ui {
             Output::Json => {}
         }
         if asks && self.is_closed() {
-            return Err(Error::failed("standard output is closed, so nobody can read the plan; nothing was changed"));
+            return Err(Error::failed("standard output is closed, so no one can read the plan; nothing was changed"));
         }
         Ok(())
     }
@@ -198,7 +197,7 @@ impl Ui {
     pub fn report(&self, report: &Report) -> Result<(), Error> {
         match self.output {
             Output::Text => Ok(()),
-            // A document of a thousand clusters takes megabytes, so it is made only if it is written.
+            // A document about a thousand clusters takes megabytes, so it is created only if it is written.
             Output::Json => self.out(&text::json_text(&report.to_json(), self.is_stream)),
         }
     }
@@ -208,19 +207,19 @@ impl Ui {
         self.say(&text::error(error, self.stderr_style()));
     }
 
-    /// Asks a question, while no operation is shown. Only `word` means yes or, if that is empty, `y` and `yes`.
+    /// Asks a question, while no operation is shown. Only `word` means yes or, if it is empty, `y` and `yes`.
     pub async fn confirm(&self, question: &str, word: &str) -> Result<bool, Error> {
         prompt::confirm(question, word).await
     }
 
-    /// Writes to stderr how a long operation goes. On a terminal its live line shows it.
+    /// Writes the progress of a long operation to stderr. On a terminal, its live line shows it.
     pub fn slowed(&self, reason: &str) {
         if !self.moves {
             self.note(reason, &[]);
         }
     }
 
-    /// Shows on a terminal that an operation runs, until the returned value is dropped.
+    /// Shows on a terminal that an operation is running, until the returned value is dropped.
     pub fn spinner(&self, text: &str) -> Spinner {
         Spinner::new(self, text)
     }

@@ -1,4 +1,4 @@
-//! What the router and the command line share to call AWS without an SDK crate: signed calls, the query protocol, the JSON
+//! Shared by the router and the command line, for calls to AWS without an SDK crate: signed calls, the query protocol, the JSON
 //! protocols, and the codes of errors.
 
 pub mod aws_code;

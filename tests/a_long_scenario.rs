@@ -1,4 +1,4 @@
-//! Scenarios that wait for long. Tests begin in the order of their names, so these are among the first, and no run ends with one.
+//! Scenarios with long waits. Tests start in the order of their names, so these are among the first, and no run ends with one.
 
 crate::scenario::scenarios! {
     adopt

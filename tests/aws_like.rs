@@ -1,4 +1,4 @@
-//! An emulator that behaves like AWS: the server that tests share, and what each behavior does, by calls of the SDK.
+//! An emulator that behaves like AWS: the server that tests share, and the effect of each behavior, shown by SDK calls.
 
 mod server;
 mod tests;

@@ -79,7 +79,7 @@ async fn law(kind: Kind) {
     stage.reach(&stage.hub(with_this_path)).await;
     stage.reach(&stage.hub(HubOptions::default())).await;
     stage.reach(&Desired::default()).await;
-    // None is deleted while a cluster is recorded.
+    // No parameter is deleted while a cluster is recorded.
     for parameter in hub.resources().filter(|one| matches!(one, Resource::Parameter(_))) {
         stage.create_and_delete_each(&variants(parameter)).await;
     }
@@ -103,7 +103,7 @@ impl Stage {
     }
 
     async fn create_and_delete_each(&self, variants: &[(String, Resource)]) {
-        // A new queue without the tags of the bus is one that another program has created meanwhile.
+        // A new queue without the tags of the bus was created by another program in the meantime.
         let ours = |variant: &Resource| match variant {
             Resource::Queue(queue) => queue.tags.belong_to(&self.cloud.scope().bus),
             _ => true,

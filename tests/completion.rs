@@ -1,4 +1,4 @@
-//! Completion as a shell asks for it: names from an emulator, and silence where there is no answer.
+//! Completion as a shell requests it: names from an emulator, and silence if there is no answer.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::support::stage::Stage;
 /// How long kibus waits for an answer.
 const WAITED: Duration = Duration::from_secs(1);
 
-/// How often a person asks again. A machine under load may not answer in this time.
+/// How often a user retries. A machine under load may not answer in time.
 const ATTEMPTS: usize = 30;
 
-/// Asks kibus for candidates as the script for fish does.
+/// Requests candidates from kibus as the script for fish does.
 fn ask(words: &[&str], variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_kibus"))
         .arg("--")
@@ -31,8 +31,7 @@ fn ask(words: &[&str], variables: &[(&str, &str)]) -> Output {
         .unwrap()
 }
 
-/// The words on each of these lines after an interactive bash has inserted every candidate. The variables of `kibus` say
-/// how the emulator is reached.
+/// The words on each of these lines after an interactive bash has inserted every candidate. The variables of `kibus` point to the emulator.
 fn typed(program: &Path, kibus: &Command, config: &Path, lines: &[String]) -> Vec<String> {
     let terminal = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/completion/terminal.py");
     let variables = kibus.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -79,7 +78,7 @@ async fn bash_completes_names() {
         ("EQUALS verify ba", "EQUALS verify base"),
         ("SPACED remove-cluster tenant-1 ", "SPACED remove-cluster tenant-1 base tenant-2"),
         ("SPACED --bus ", "SPACED --bus kibus second"),
-        // Bash divides words at `=`, and clap completes no part of a word.
+        // Bash splits words at `=`, and clap does not complete parts of words.
         ("EQUALS --bus=sec", "EQUALS --bus=sec"),
         ("EQUALS --bus=second status ten", "EQUALS --bus=second status ten"),
         ("SPACED --bus second status ten", "SPACED --bus second status ten"),
@@ -98,7 +97,7 @@ async fn bash_completes_names() {
     }
     assert_eq!(completed, expected);
 
-    // The attempts above would hide an answer that is often late.
+    // The attempts above would hide answers that are often late.
     let asked = fill("SPACED status ten");
     let words: Vec<&str> = asked.split(' ').collect();
     let command = stage.kibus("");
@@ -156,7 +155,7 @@ fn credentials_that_wait_for_a_person_are_given_up() {
     // The process holds the pipe open while it runs.
     let process = format!("exec sleep 3600 > {}", alive.display());
     fs::write(&config, format!("[default]\nregion = us-west-2\ncredential_process = {process}\n")).unwrap();
-    // Ends when the process has ended.
+    // Returns when the process has ended.
     let ended = thread::spawn(move || fs::read(alive).unwrap());
     for _ in 0..ATTEMPTS {
         let output = ask(
@@ -168,5 +167,5 @@ fn credentials_that_wait_for_a_person_are_given_up() {
             return;
         }
     }
-    panic!("the process of the credentials still runs");
+    panic!("the credential process is still running");
 }

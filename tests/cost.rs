@@ -37,9 +37,10 @@ const METRICS: f64 = 15.0;
 const POLLERS: f64 = 5.0;
 const HEARTBEATS: f64 = 12.0 * 24.0 * 30.0;
 
-/// The duration of a round trip of an invocation, in seconds. This is an assumption; the benchmark measures the router.
+/// The duration of a round trip in an invocation, in seconds. This is an assumption; the benchmark measures the router.
 const ROUND_TRIP: f64 = 0.025;
-/// The log of an invocation, in gigabytes: the metrics line and three lines of Lambda. And more for each cluster that receives an event.
+/// The log of an invocation, in gigabytes: the metrics line and three lines of Lambda. Then the addition for each
+/// cluster that receives an event.
 const LOG: f64 = 1.0e-6;
 const LOG_OF_CLUSTER: f64 = 0.25e-6;
 
@@ -57,7 +58,7 @@ fn routing(clusters: f64, arrival: Arrival) -> f64 {
         Arrival::Single => (1.0, 1.0, 1.0, 1.0, 2.0),
         Arrival::Burst => (200.0, 10.0, (200.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 200.0), 4.0),
     };
-    // Lambda, or in a storm the router, receives and deletes a batch at a time.
+    // Lambda or, in a storm, the router receives and deletes a batch at a time.
     let requests = 1.0 + 2.0 / batch + 2.0 / together + 1.0;
     let invocations = 1.0 / routed;
     let memory: f64 = HubOptions::default().memory().to_string().parse().unwrap();

@@ -1,4 +1,4 @@
-//! Kibus finds the credentials that the AWS CLI would use, and every call has them.
+//! Kibus finds the credentials that the AWS CLI would use, and uses them in every call.
 
 use std::collections::BTreeSet;
 use std::process::{Output, Stdio};
@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 use crate::aws_like::Server;
 use crate::support::proxy::{Answer, Port, answer, forward, json_answer};
 
-/// The key id of the credentials that are to be found. The emulator takes it for the account.
+/// The key id of the expected credentials. The emulator uses it as the account.
 const KEY: &str = "300000000078";
 const LATER: &str = "2999-01-01T00:00:00Z";
 
@@ -60,8 +60,8 @@ sso_role_name = Admin
 
 const OTHER_KEYS: &str = "AWS_ACCESS_KEY_ID=source AWS_SECRET_ACCESS_KEY=test";
 
-/// Ways to get credentials: the name, arguments, variables, the calls that get them, and the session token that every call to AWS has
-/// then. `URL` is the server.
+/// Ways to get credentials: the name, arguments, variables, the calls that get them, and the session token that every
+/// call to AWS then has. `URL` is the server.
 const SOURCES: [[&str; 5]; 14] = [
     [
         "environment",
@@ -113,7 +113,7 @@ fn source(name: &str) -> &'static [&'static str; 5] {
     SOURCES.iter().find(|source| source[0] == name).unwrap()
 }
 
-/// What plays everything that gives credentials, in front of an emulator.
+/// Plays every source of credentials, in front of an emulator.
 #[derive(Clone)]
 struct Givers {
     emulator: u16,
@@ -126,7 +126,7 @@ struct Seen {
     asked: Vec<String>,
     /// The key id and the session token of each call to AWS.
     used: Vec<(String, String)>,
-    /// What the giver says in the place of credentials.
+    /// What the source answers instead of credentials.
     refusal: Option<(u16, &'static str)>,
     /// When credentials of a container expire.
     expiration: Option<String>,
@@ -211,7 +211,7 @@ fn key_of(signature: &str) -> String {
     key.unwrap_or_default().to_owned()
 }
 
-/// One command with a home directory in which everything is that a source may name.
+/// One command with a home directory that contains everything that a source may name.
 async fn run([_, arguments, variables, ..]: &[&str; 5], givers: &Givers, sso_until: &str) -> Output {
     let home = TempDir::new().unwrap();
     let passes = givers.clone();
@@ -267,7 +267,7 @@ async fn every_call_has_the_credentials_that_the_aws_cli_would_use() {
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_that_expire_meanwhile_are_asked_for_again() {
     let givers = Givers::new().await;
-    // The SDK asks again once they are about to expire.
+    // The SDK requests new ones when they are about to expire.
     givers.seen.lock().unwrap().expiration =
         Some(DateTime::from(SystemTime::now() + Duration::from_secs(5)).fmt(Format::DateTime).unwrap());
     let output = run(source("container"), &givers, LATER).await;

@@ -1,4 +1,4 @@
-//! Creates of queues that meet an older queue of that name. SQS answers for a deleted queue for a while, and a create may find it.
+//! Creating queues when an older queue with the same name exists. SQS answers for a deleted queue for a while, and a create may find it.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const QUEUE: &str = "kibus-probe";
 struct Bench {
     stage: Stage,
     like: AwsLike,
-    /// Others, who meet what the proxy does.
+    /// A foreign caller, who is also affected by the proxy.
     others: Account,
     queue: Resource,
 }
@@ -46,7 +46,7 @@ impl Bench {
         assert_eq!(self.write(Change::delete(None, self.queue.clone()), Waiting::unattended()).await, Ok(()));
     }
 
-    /// Creates the queue until it reports that an older one still answers, and stops it then: such a wait takes minutes.
+    /// Creates the queue until the wait reports that an older one still answers, then stops it: such a wait takes minutes.
     async fn create_waits(&self) {
         let (ask, asked) = watch::channel(false);
         let reasons = Mutex::new(Vec::new());
@@ -68,12 +68,12 @@ impl Bench {
     }
 }
 
-/// The mark is not what tells the two apart: the console sets none. A queue that a run meets and that is younger than the run was
-/// created by another one, so that the run plans again.
+/// The mark does not distinguish the two: the console sets none. If a run finds a queue that is younger than the run,
+/// another run created it, so this run plans again.
 #[tokio::test]
 async fn s9_a_create_waits_for_a_deleted_queue_whoever_deleted_it() {
     let mut bench = Bench::new().await;
-    // SQS gives whole seconds, so a queue that is deleted at once could be the new one.
+    // SQS returns whole seconds, so a queue that is deleted immediately could look like the new one.
     tokio::time::sleep(Duration::from_secs(8)).await;
     assert_eq!(bench.create(Waiting::unattended()).await, Err(FaultKind::Exists));
     for by_kibus in [false, true] {
@@ -92,7 +92,7 @@ async fn s9_a_create_waits_for_a_deleted_queue_whoever_deleted_it() {
     }
 }
 
-/// SQS may answer for a deleted queue with its last tags that it has seen.
+/// SQS may answer for a deleted queue with the last tags that it has seen.
 #[tokio::test]
 async fn s9_a_delete_is_requested_once_a_read_shows_the_mark() {
     let bench = Bench::new().await;
@@ -110,7 +110,7 @@ async fn s9_a_delete_is_requested_once_a_read_shows_the_mark() {
     assert_eq!(bench.stage.cloud.read(&bench.queue.id()).await, Ok(None));
 }
 
-/// A run was killed before the delete, or someone else has set the mark. The next plan decides what it says.
+/// A run was killed before the delete, or someone else has set the mark. The next plan decides.
 #[tokio::test]
 async fn s9_a_create_waits_for_a_marked_queue_and_keeps_the_mark() {
     let bench = Bench::new().await;

@@ -25,7 +25,7 @@ const USER: &str = "arn:aws:iam::111122223333:user/stranger";
 /// A condition: an operator, a key and its value.
 type Condition = (&'static str, &'static str, Value);
 
-/// Policies of up to four statements, made of these parts. `not_principal` says whether some statements are about all but the named.
+/// Policies of up to four statements, made of these parts. `not_principal` says whether some statements use `NotPrincipal`.
 fn any_policy(
     principals: Value,
     not_principal: bool,
@@ -95,7 +95,7 @@ fn any_key_policy() -> impl Strategy<Value = Value> {
     any_policy(principals, true, actions, conditions)
 }
 
-/// What a request may have that kibus does not know. For a topic it knows more.
+/// The parts of a request that kibus does not know. For a topic, it knows more.
 fn possible(need: Need, source: &str) -> Vec<Caller> {
     let service = if need == Need::RulesUseKey { "events.amazonaws.com" } else { "cloudwatch.amazonaws.com" };
     let caller = Caller::service(service, source).with("aws:SourceAccount", ACCOUNT);
@@ -147,7 +147,7 @@ fn any_queue_policy(for_emulator: bool) -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// What kibus says of a key or a topic holds for every request that it may mean, and it says so wherever it knows all keys.
+    /// Kibus's verdict on a key or a topic holds for every possible request, and it gives a verdict whenever it knows all keys.
     #[test]
     fn a_service_is_let_in_as_the_evaluator_says(
         policy in any_key_policy(),
@@ -188,7 +188,7 @@ fn cases<T>(count: usize, strategy: &impl Strategy<Value = T>) -> Vec<T> {
     (0..count).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
-/// Two users send to queues with generated policies: one without policies of its own, and one that may send to every queue.
+/// Two users send to queues with generated policies: one without policies of its own, and one that can send to every queue.
 #[tokio::test]
 async fn a_user_may_send_as_the_emulator_says() {
     let account = Enforced::start("us-west-2").await;
@@ -218,8 +218,8 @@ async fn a_user_may_send_as_the_emulator_says() {
     assert!(decided.iter().all(|count| *count >= 15), "{decided:?}");
 }
 
-/// The events that a pattern may match: those of each signal, also with a value that Karpenter ignores, and others. Each has the
-/// member of the detail that has this value.
+/// The events that a pattern may match: those of each signal, including a value that Karpenter ignores, and others.
+/// Each comes with the detail member that has this value.
 fn events() -> Vec<(Option<Signal>, Option<String>, Value)> {
     let mut all = Vec::new();
     for signal in Signal::ALL.into_iter().filter(|signal| signal.source().starts_with("aws.")) {
@@ -248,7 +248,7 @@ fn events() -> Vec<(Option<Signal>, Option<String>, Value)> {
     all
 }
 
-/// Patterns of the operators that kibus reads, and of some that it does not.
+/// Patterns with the operators that kibus supports, and with some that it does not.
 fn any_pattern() -> impl Strategy<Value = Value> {
     let values = |alike: &Value| {
         let alike = alike.as_array().unwrap().clone();
@@ -287,7 +287,7 @@ fn any_pattern() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Kibus may say that a pattern matches more than it does, of what it does not read, and never less.
+/// For unsupported operators, kibus may say that a pattern matches more than it does, but never less.
 #[test]
 fn a_pattern_matches_as_the_emulator_says() {
     let server = Server::shared();

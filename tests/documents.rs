@@ -1,4 +1,4 @@
-//! Every command with JSON output: one document that the schema describes, or wrong usage.
+//! Every command with JSON output: one document that matches the schema, or a usage error.
 
 use std::collections::BTreeSet;
 use std::process::Output;
@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use crate::support::stage::Stage;
 
-/// Each command, and the members that its document has besides those of every document. `error` is one of them where the
-/// command fails here; without members it has no JSON output.
+/// Each command, and the members that its document has besides those of every document. `error` is one of them if the
+/// command fails here; a command without members has no JSON output.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("bootstrap-hub --dry-run", &["/hubs/0/changes/0"]),
     ("add-cluster base", &["/hubs/0/error"]),

@@ -1,4 +1,4 @@
-//! A hub that others have changed: what is read of it, and what is written then. Scenarios show what commands say about it.
+//! A hub that others have changed: what is read, and what is then written. Scenarios show the output of commands about it.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ impl Stage {
         ResourceId::Alias(self.cloud.scope().router_function(), LIVE.to_owned())
     }
 
-    /// The change of this resource to what it should be.
+    /// The change that restores this resource.
     async fn update_of(&self, to: Resource) -> Change {
         let from = self.cloud.read(&to.id()).await.unwrap().unwrap();
         let fields = diff(&to, &from, &BTreeSet::new());
@@ -41,7 +41,7 @@ impl Stage {
     }
 }
 
-/// That hub with other code.
+/// That hub with different code.
 fn with_other_code(hub: &Desired) -> Desired {
     let code = Code::of_archive("0.2.0", sha256(ARCHIVES[1]));
     let mut desired = hub.clone();
@@ -153,7 +153,7 @@ async fn only_the_planned_archive_is_uploaded() {
     assert_eq!(stage.cloud.read(&stage.function()).await, Ok(before));
 }
 
-/// Someone uploads other code after the plan is made. The emulator publishes it all the same; then the answer tells.
+/// Someone uploads different code after the plan is made. The emulator still publishes it; then the answer shows it.
 #[tokio::test]
 async fn l10_only_the_planned_code_is_published() {
     let (stage, _) = hub_on_ministack().await;
@@ -177,7 +177,7 @@ async fn l10_only_the_planned_code_is_published() {
     }
 }
 
-/// The archive holds no program. No rollback finds what failed, either.
+/// The archive contains no program. No rollback finds the failed version, either.
 #[tokio::test]
 async fn a_first_router_that_fails_its_self_test_is_never_live() {
     let stage = Stage::new().await;

@@ -28,7 +28,7 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_silent() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = kibus(&["--help"], full.into(), &[]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("could not be written"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
 
     for arguments in [&["--help"][..], &["completions", "bash"], &["explain", "K206"]] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -38,7 +38,7 @@ fn a_full_disk_is_an_error_and_a_closed_pipe_is_silent() {
     }
 }
 
-/// With JSON output, each error that is no wrong usage is in a document.
+/// With JSON output, each error except usage errors is in a document.
 #[test]
 fn usage_credentials_and_region_are_checked_first() {
     let keys = [("AWS_ACCESS_KEY_ID", "111122223333"), ("AWS_SECRET_ACCESS_KEY", "test")];
@@ -48,7 +48,12 @@ fn usage_credentials_and_region_are_checked_first() {
         ("completions nothing", &keys, 64, "invalid value 'nothing'"),
         ("verify", &keys, 64, "no AWS Region is set"),
         // Although the environment has credentials.
-        ("verify --region=us-west-2 --profile=nope", &keys, 64, "no profile `nope` in the AWS configuration"),
+        (
+            "verify --region=us-west-2 --profile=nope",
+            &keys,
+            64,
+            "profile `nope` does not exist in the AWS configuration",
+        ),
         ("verify --region=us-west-2 --endpoint-url=http://127.0.0.1:1", &[], 1, "no AWS credentials found"),
         (
             "verify --region=us-west-2 --endpoint-url=http://127.0.0.1:1",

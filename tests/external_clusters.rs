@@ -1,4 +1,4 @@
-//! Clusters whose queues another tool owns: what is exported for them, and what becomes of it once it is applied.
+//! Clusters whose queues another tool owns: the exported code, and the result of applying it.
 
 mod applied;
 pub(crate) mod languages;
@@ -28,7 +28,7 @@ fn hubs() -> Vec<HubOptions> {
     [HubOptions::default(), HubOptions { tag: tags, ..all }].into_iter().chain(naming).collect()
 }
 
-/// A policy without the names of its statements.
+/// A policy without the Sids of its statements.
 fn unnamed(policy: &Document) -> Document {
     let mut policy = policy.clone();
     for statement in policy.value_mut()["Statement"].as_array_mut().unwrap() {
@@ -128,7 +128,7 @@ fn a_hub_is_data() {
     }
 }
 
-/// What is exported for Terraform with each of these options.
+/// The Terraform export with each of these options.
 fn texts() -> Vec<String> {
     let (scope, name) = (scope("aws", "us-west-2"), "base".parse().unwrap());
     let of_hub = |options: HubOptions| {

@@ -1,4 +1,4 @@
-//! Hostile input: whatever arrives, nothing panics, controls a terminal, is written in part, or reveals a secret.
+//! Hostile input: whatever arrives, nothing panics, controls a terminal, is partly written, or reveals a secret.
 
 mod answers;
 mod arguments;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kibus::model::{Code, GlobalOptions, Hub, HubOptions, Kind, ResourceId, Scope, default_queue_template, hub};
 
-/// The bus, the Region and the cluster in names, and what stands for them on the page.
+/// The bus, the Region and the cluster in names, and their placeholders on the page.
 const STAND_INS: [(&str, &str); 3] = [("bus0", "BUS"), ("us-west-2", "REGION"), ("cluster0", "CLUSTER")];
 
 /// Compares the text of a page between two marks, which stay.

@@ -1,6 +1,6 @@
-//! Any command may be stopped after any step, or fail at any call. Repeated, it continues where it stopped, and the plan
-//! after it is empty. Nothing is changed that no record calls kibus's own. Tested on a cloud in memory, for many accounts and
-//! commands.
+//! Any command can be stopped after any step, or fail at any call. When repeated, it continues where it stopped, and
+//! the next plan is empty. Kibus changes only resources that a record assigns to it. Tested on a cloud in memory, for
+//! many accounts and commands.
 
 mod account;
 mod command;

@@ -1,4 +1,4 @@
-//! Every link between the documents leads to a file and a heading that exist.
+//! Every link between the documents leads to an existing file and heading.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The targets of the links in a line: what stands between `](` and `)`.
+/// The targets of the links in a line: the text between `](` and `)`.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }

@@ -1,4 +1,4 @@
-//! `kibus events` on a log of a million lines, which a server on this machine answers in pages as CloudWatch Logs does.
+//! `kibus events` on a log of a million lines, which a server on this machine returns in pages like CloudWatch Logs.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -14,10 +14,10 @@ use crate::hostile::process::command;
 use crate::support::proxy::{Operation, Port, answer, refusal};
 
 const LINES: usize = 1_000_000;
-/// A page has at most so many bytes, with 26 for each line, or so many lines (CloudWatch Logs API reference, `FilterLogEvents`).
+/// The maximum size of a page in bytes, with 26 more per line, and in lines (CloudWatch Logs API reference, `FilterLogEvents`).
 const PAGE_BYTES: usize = 1024 * 1024;
 const PAGE_LINES: usize = 10_000;
-/// The log ends when the test begins, and has a line each this many milliseconds.
+/// The log ends when the test begins, and has one line per this many milliseconds.
 const STEP: i64 = 500;
 static BEGIN: LazyLock<i64> = LazyLock::new(|| {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

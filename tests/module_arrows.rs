@@ -1,4 +1,4 @@
-//! Which module of the source may name which, and that no files name each other in a circle. Comments do not count.
+//! Which modules of the source may name which, and that no files name each other in a cycle. Comments do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,7 +36,7 @@ const ARROWS: &str = "
 /// Modules that do nothing but compute, and words that they must not contain.
 const PURE: (&str, [&str; 3]) = ("discover export iam message model plan reconcile", ["async", "await", "tokio"]);
 
-/// The modules that may name an SDK of AWS. The test of the EC2 client takes its credentials from that of SQS.
+/// The modules that may name an SDK of AWS. The test of the EC2 client uses credentials from the SQS crate.
 const SDKS: [(&str, &str); 2] = [("aws_sdk_sqs", "aws router wire"), ("aws_sdk_", "aws")];
 
 #[test]
@@ -113,7 +113,7 @@ fn violations(module: &str, code: &str) -> Vec<String> {
     named.map(|name| format!("{module} names {name}")).chain(said.map(|word| format!("{module} says {word}"))).collect()
 }
 
-/// The files that are not tests and name each other in circles, or what is in one, with what they name.
+/// The non-test files that name each other in cycles, or are between cycles, with the files that they name.
 fn circles(mut sources: BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
     let mut tests = Vec::new();
     for (module, code) in &mut sources {
@@ -136,7 +136,7 @@ fn circles(mut sources: BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<S
         let to = paths.iter().filter_map(of).filter(|to| !is_within(module, to) && !is_within(to, module));
         named.insert(module.clone(), to.cloned().collect());
     }
-    // What names nothing, or nothing that is left, is in no circle.
+    // A file that names nothing, or no remaining file, is in no cycle.
     while let Some(done) = named.iter().find(|(_, to)| to.is_empty()).map(|(module, _)| module.clone()) {
         named.remove(&done);
         for to in named.values_mut() {
@@ -162,7 +162,7 @@ fn paths(module: &str, code: &str) -> BTreeSet<String> {
     found
 }
 
-/// Follows a path, into each part of a group. Gives what comes after it.
+/// Follows a path, into each part of a group. Returns what comes after it.
 fn follow<'a>(mut code: &'a str, mut path: String, found: &mut BTreeSet<String>) -> &'a str {
     loop {
         if let Some(group) = code.strip_prefix('{') {

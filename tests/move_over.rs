@@ -1,5 +1,5 @@
-//! Clusters that already have rules and a queue of another tool move to a hub while events flow: no event is lost, and none
-//! stays unanswered. Then they go back.
+//! Clusters that already have rules and a queue from another tool move to a hub while events flow: no event is lost,
+//! and none stays unanswered. Then they return.
 
 mod fleet;
 mod flow;
@@ -18,7 +18,7 @@ fn names<'a>(setups: impl Iterator<Item = &'a &'static Setup>) -> String {
     setups.map(|setup| setup.cluster).collect::<Vec<_>>().join(" ")
 }
 
-/// Plays the move of all clusters whose hub names queues by this template, and the way back, in an account of its own.
+/// Plays the move of all clusters whose hub uses this queue name template, and the return, in a separate account.
 async fn moves_over(server: &Server, account: &str, template: &str) {
     let setups: Vec<&Setup> = SETUPS.iter().filter(|setup| setup.template == template).collect();
     let fleet = Arc::new(Fleet::open(server, account, &setups).await);
@@ -29,7 +29,7 @@ async fn moves_over(server: &Server, account: &str, template: &str) {
 
     fleet.kibus(&format!("bootstrap-hub --queue-name {template} --yes")).await;
     fleet.kibus("verify --probe").await;
-    // Queues that become kibus's own accept the old rules for a minute.
+    // Adopted queues accept the old rules for a minute.
     join_all(of(Way::Adopt).map(async |setup| {
         let (cluster, role) = (setup.cluster, setup.role);
         fleet.kibus(&format!("add-cluster {cluster} --adopt --controller-role {role} --yes")).await;
@@ -75,7 +75,7 @@ async fn moves_over(server: &Server, account: &str, template: &str) {
         }
         fleet.create(setup).await;
         flow.goes_on().await;
-        // The rules of a tool may match less than those of the hub.
+        // A tool's rules may match less than those of the hub.
         flow.unregisters(setup);
         flow.reads(setup, setup.queue.to_owned());
         fleet.untag(setup).await;

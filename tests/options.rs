@@ -24,8 +24,8 @@ struct Case {
     given: (&'static str, Value),
 }
 
-/// The flag; the kind, the name and the path of the field; the default; and for the variable and the flag, what is given and what the
-/// field shows then. The field of the dashboard is the whole dashboard.
+/// The flag; the kind, the name and the path of the field; the default; and for the variable and the flag, the given
+/// value and the resulting field. The field of the dashboard is the whole dashboard.
 const CASES: &str = r#"
     tag | queue kibus-hub tags.team | null | team=a → "a" | team=b → "b"
     kms-key | queue kibus-hub encryption | "SSE-SQS" | KEY/a → "KEY/a" | KEY/b → "KEY/b"
@@ -67,7 +67,7 @@ fn cases() -> Vec<Case> {
     TABLE.trim().lines().map(|row| case(row.trim())).collect()
 }
 
-/// These values, as the parameter saves them.
+/// These values, in the form saved in the parameter.
 fn options(values: impl IntoIterator<Item = (&'static str, &'static str)>) -> Value {
     let saved = |(flag, value): (&str, &str)| {
         let value = match (flag, value.split_once('=')) {
@@ -88,7 +88,7 @@ fn every_option_has_a_case() {
     let help = text(&help.stdout);
     let options = help.split("[env: ").skip(1).filter_map(|rest| rest.split(']').next()?.split('=').next());
     let tested = variables(&cases(), |_| "").into_iter().map(|(variable, _)| variable);
-    // Clusters have the second one, and the others have tests of their own.
+    // The second is for clusters, and the others have their own tests.
     let others =
         ["ARCH", "READER_ALARMS", "ROUTER_BINARY", "ROUTER_SHA256", "UNTAG"].map(|name| format!("KIBUS_{name}"));
     assert_eq!(tested.chain(others).collect::<BTreeSet<_>>(), options.map(str::to_owned).collect());
@@ -166,7 +166,7 @@ async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
     }
     for (name, plan) in [("a variable", dry(&[], &given)), ("a flag", dry(&flags, &[]))] {
         for case in &cases {
-            // The key in the parameter is an old key now, which changes the document of the router.
+            // The key in the parameter is now an old key, which changes the router's document.
             let expected = match case.shows.2 {
                 "document" => case.given.1.clone(),
                 _ => Value::Null,
@@ -265,7 +265,7 @@ async fn router_binary_and_architecture_follow_the_same_order() {
     assert_eq!(dry(&["--arch=x86_64"], &[]), (Value::Null, Value::Null), "a flag, after that");
 }
 
-/// How a router is replaced, by what is live afterwards. Files of other versions pass here as routers.
+/// How a router is replaced, shown by the version that is live afterwards. Files of other versions pass here as routers.
 #[tokio::test(flavor = "multi_thread")]
 async fn routers_are_replaced_and_rolled_back_as_flags_say() {
     let bench = Bench::of_any_router().await;
@@ -282,13 +282,13 @@ async fn routers_are_replaced_and_rolled_back_as_flags_say() {
         (rollback(&[]), 4, "1", "no version of the router is available for rollback"),
         (upgrade(&newer, &[]), 0, "2", "Updated 2"),
         (upgrade(&newest, &[]), 0, "3", "Updated 2"),
-        (upgrade(&newer, &[]), 4, "3", "router 9.1.0 is live, which is newer than 9.0.0"),
+        (upgrade(&newer, &[]), 4, "3", "the live router 9.1.0 is newer than 9.0.0"),
         (upgrade(&newer, &["--allow-downgrade"]), 0, "4", "Updated 2"),
         (rollback(&["7"]), 4, "4", "available: 3, 2"),
         (rollback(&["2"]), 0, "2", "Updated 2"),
         (rollback(&["2"]), 0, "2", "No changes"),
         (upgrade(&newest, &[]), 0, "2", "rolled back from version 4"),
-        (upgrade(&newest, &["--memory=512"]), 4, "2", "a new version is needed to change: `memory`"),
+        (upgrade(&newest, &["--memory=512"]), 4, "2", "but these changes need a new version: `memory`"),
         (upgrade(&newest, &["--router-latest"]), 0, "5", "Updated 3"),
     ] {
         let output = bench.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), &[]);

@@ -1,5 +1,5 @@
-//! Every list that AWS divides into pages, with two of them. The second one is throttled at first; that does not ask for the first
-//! one again.
+//! Every list that AWS splits into pages, with two pages. The second page is throttled at first, which must not request
+//! the first page again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -16,7 +16,7 @@ use kibus::plan::{Change, diff};
 
 use crate::support::proxy::{Answer, JSON, Operation, Port, answer, refusal};
 
-/// A list, and what kibus must have found in two pages with the items 1 and 2.
+/// A list, and what kibus must find in two pages with the items 1 and 2.
 struct List {
     /// The call, and a part of each of its requests.
     call: (&'static str, &'static str),
@@ -41,7 +41,7 @@ macro_rules! lists {
     };
 }
 
-/// What is asked about an item of a list, and the answer.
+/// The calls about an item of a list, and the answers.
 const SINGLE: [(&str, &str); 5] = [
     (
         "sts:GetCallerIdentity",
@@ -51,13 +51,13 @@ const SINGLE: [(&str, &str); 5] = [
     ("eks:GET/clusters/base/pod-identity-associations/1", r#"{"association": {"roleArn": "1"}}"#),
     ("eks:GET/clusters/base/pod-identity-associations/2", r#"{"association": {"roleArn": "2"}}"#),
     ("logs:ListTagsForResource", r#"{"tags": {}}"#),
-    // Another one has written it meanwhile.
+    // Someone else has written it in the meantime.
     ("ssm:PutParameter", r#"{"Version": 3}"#),
 ];
 
 fn lists() -> Vec<List> {
     lists! {
-        // Without the size of a page, SQS returns one page and no token for the next.
+        // Without a page size, SQS returns one page and no token for the next.
         "sqs:ListQueues", r#""MaxResults":1000"#, "NextToken",
             r#"{"QueueUrls": ["http://x/1/ITEM"], "NextToken": NEXT}"#,
             |cloud| texts(cloud.queues(&String::new()).await.unwrap().unwrap()) => ["1", "2"];
@@ -109,7 +109,7 @@ fn lists() -> Vec<List> {
                 let mappings = cloud.function_mappings().await.unwrap().unwrap().into_iter();
                 texts(mappings.map(|mapping| mapping.uuid))
             } => ["1", "2"];
-        // Two questions at the same time share one list. They ask for the policy of each version.
+        // Two concurrent questions share one list. They request the policy of each version.
         "lambda:GET/functions/kibus-router/versions", "", "Marker",
             r#"{"Versions": [{"Version": "ITEM"}], "NextMarker": NEXT}"#,
             |cloud| {
@@ -130,16 +130,16 @@ fn lists() -> Vec<List> {
                 let (second, end) = cloud.records_page(next).await.unwrap();
                 assert_eq!((first.len(), second.len(), end), (1, 1, None));
                 vec![refused(cloud, Change::delete(None, parameter(cloud, None))).await]
-            } => ["another run has added a cluster to this hub meanwhile"];
-        // The last one who has written a parameter is on the last page.
+            } => ["another run has just added a cluster to this hub"];
+        // The last writer of a parameter is on the last page.
         "ssm:GetParameterHistory", "", "NextToken",
             r#"{"Parameters": [{"Version": ITEM, "Value": "x", "LastModifiedUser": "ITEM"}], "NextToken": NEXT}"#,
             |cloud| {
                 let (from, to) = (parameter(cloud, None), parameter(cloud, Some("512")));
                 let fields = diff(&to, &from, &BTreeSet::new());
                 vec![refused(cloud, Change::update(None, from, to, fields)).await]
-            } => ["2 has written it since the plan was made"];
-        // Other log groups have a name that begins like this.
+            } => ["2 wrote it after the plan was made"];
+        // Other log groups have names with this prefix.
         "logs:DescribeLogGroups", r#""logGroupNamePrefix":"/x-2""#, "nextToken",
             r#"{"logGroups": [{"logGroupName": "/x-ITEM", "retentionInDays": ITEM}], "nextToken": NEXT}"#,
             |cloud| {
@@ -155,7 +155,7 @@ fn lists() -> Vec<List> {
                 assert!(dropped.complete);
                 texts(dropped.clusters.into_keys())
             } => ["1", "2"];
-        // A page may go on with a series of the one before.
+        // A page may continue a series of the previous page.
         "monitoring:GetMetricData", "", "NextToken",
             r#"{"MetricDataResults": [{"Id": "q", "Values": [ITEM]}], "NextToken": NEXT}"#,
             |cloud| texts([cloud.deleted(&"x".parse().unwrap(), 0).await.unwrap()]) => ["3"];
@@ -185,13 +185,13 @@ fn parameter(cloud: &AwsCloud, memory: Option<&str>) -> Resource {
     Resource::Parameter(Parameter { name, settings: Ok(settings), version: 0, tags_of_new: Default::default() })
 }
 
-/// Why a change is not made.
+/// Why a change was not made.
 async fn refused(cloud: &AwsCloud, change: Change) -> String {
     let fault = cloud.write(&change, Waiting::unattended()).await.unwrap_err();
     fault.message.split(';').next().unwrap().to_owned()
 }
 
-/// The pages that were asked for, by call.
+/// The requested pages, by call.
 type Asked = Arc<Mutex<BTreeMap<(&'static str, &'static str), Vec<&'static str>>>>;
 
 fn answered(request: &Request<Bytes>, asked: &Asked) -> Answer {
@@ -245,7 +245,7 @@ async fn every_page_of_a_list_is_read_and_a_throttled_one_alone_is_asked_for_aga
     join_all(lists().into_iter().map(async |list| {
         assert_eq!((list.find)(&cloud).await, list.found, "{:?}", list.call);
         let mut asked = asked.lock().unwrap()[&list.call].clone();
-        // The delete of settings asks for both pages again, as long as the record remains.
+        // Deleting the settings requests both pages again while the record remains.
         if list.call.1.contains("clusters") {
             asked.truncate(4);
         }

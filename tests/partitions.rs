@@ -119,7 +119,7 @@ fn every_arn_is_in_the_callers_partition() {
             assert_eq!(partitions, BTreeSet::from([partition]), "{what} in {region}: {text}");
             assert!(!text.contains("us-west-2") || region == "us-west-2", "{what} in {region}: {text}");
             let text = scope.sqs_services().iter().fold(text, |text, name| text.replace(name, ""));
-            // A service has one name in every partition (aws/aws-cdk#2198, terraform-aws-modules/terraform-aws-eks#2932).
+            // A service has the same name in every partition (aws/aws-cdk#2198, terraform-aws-modules/terraform-aws-eks#2932).
             for (at, domain) in text.match_indices(".amazonaws.com") {
                 let (before, after) = (&text[..at], &text[at + domain.len()..]);
                 let known = before.ends_with("events") || before.ends_with("lambda");

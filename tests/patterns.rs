@@ -1,6 +1,6 @@
 //! Events of every kind, each matched by its own pattern or by none.
 //!
-//! The samples are in `tests/events`, in the shapes of the EC2 and Health user guides.
+//! The samples are in `tests/events`, in the formats of the EC2 and Health user guides.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ const SAMPLES: [(&str, Option<Signal>); 26] = [
     ("health-scheduled-change-single", Some(Signal::ScheduledChange)),
     ("heartbeat", Some(Signal::Heartbeat)),
     ("probe", Some(Signal::Probe)),
-    // Anybody who may put events could make the router look for random clusters.
+    // Otherwise, anyone who can put events could make the router look for random clusters.
     ("probe-of-a-cluster", None),
     ("probe-of-another-type", None),
     ("rebalance-recommendation", Some(Signal::Rebalance)),

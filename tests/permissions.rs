@@ -36,14 +36,14 @@ use crate::support::inventory;
 use crate::support::workbench::ARCHIVES;
 
 /// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
-/// customer key, the third for the tags in `GetFunction`, and the fourth for those of a new parameter. The last says who else
-/// wrote a parameter at the same time.
+/// customer key, the third for the tags in `GetFunction`, and the fourth for those of a new parameter. The last shows
+/// who else wrote a parameter at the same time.
 const NO_CALL: [&str; 5] =
     ["iam:PassRole", "kms:Decrypt", "lambda:ListTags", "ssm:AddTagsToResource", "ssm:GetParameterHistory"];
 /// Called, but needs no permission (STS API reference).
 const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
 
-/// The only call whose action has another name.
+/// The only call whose action has a different name.
 const INVOKE: (&str, &str) = ("lambda:Invoke", "lambda:InvokeFunction");
 
 const ROUTER_ROLE: &str = "kibus-router-us-west-2";
@@ -61,7 +61,8 @@ impl<'a> Operator<'a> {
         Self { account, keys, called: BTreeSet::new() }
     }
 
-    /// Creates the hub. The router's self-test is denied until the emulator has what it alone requires; that policy is given.
+    /// Creates the hub. The router's self-test is denied until the role has the extra permissions that only the
+    /// emulator requires; this policy adds them.
     async fn bootstraps(&mut self, line: &str) -> String {
         let router = self.account.document("policy router").await;
         let own = self.account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
@@ -70,7 +71,7 @@ impl<'a> Operator<'a> {
         own
     }
 
-    /// Removes a cluster and the hub, without the policy of the emulator.
+    /// Removes a cluster and the hub, without the emulator's policy.
     async fn removes(&mut self, cluster: &str, own: &str) {
         let call = Iam::new(&self.account.root()).detach_role_policy();
         let call = call.role_name(format!("kibus-router-{}", self.account.region)).policy_arn(own);
@@ -98,7 +99,7 @@ impl<'a> Operator<'a> {
     }
 }
 
-/// One test, because each part needs the parts before it.
+/// One test, because each part needs the previous ones.
 #[tokio::test]
 async fn each_policy_allows_its_work_and_nothing_else() {
     let account = Account::start(REGION).await;
@@ -111,7 +112,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     for role in ["KarpenterControllerRole-base", generated] {
         account.role(role).await;
     }
-    // As Karpenter's CloudFormation template leaves it.
+    // As created by Karpenter's CloudFormation template.
     let old = account.managed("KarpenterControllerPolicy-base", &reads("base")).await;
     let call = iam.attach_role_policy().role_name("KarpenterControllerRole-base");
     call.policy_arn(&old).send().await.unwrap();
@@ -135,7 +136,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     parameters::age_record(&account, "base").await;
     operator.kibus("verify").await;
     operator.kibus("status").await;
-    // It may not read the other bus.
+    // It is not allowed to read the other bus.
     operator.kibus_ends("list", 1).await;
 
     let controller = operator.document("policy controller base").await;
@@ -214,8 +215,8 @@ async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
     }
 }
 
-/// `verify`, `status` and `list` run with the read-only document, and call each action in it, and one that it denies: whoever
-/// may invoke the router may route any event. Of other buses, `list` may read nothing but the names.
+/// `verify`, `status` and `list` run with the read-only document, and call each action in it, plus one that it denies:
+/// anyone who can invoke the router can route any event. For other buses, `list` can read only the names.
 async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, [alarms, heartbeat]: &[&Value; 2]) {
     let account = operator.account;
     let document = operator.document("policy operator --read-only").await;
@@ -276,7 +277,7 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     }
 }
 
-/// A queue of another tool becomes kibus's own and is removed, and another one stays its owner's.
+/// Kibus adopts and removes one tool's queue; another queue stays with its owner.
 async fn queues_of_others_are_recorded(operator: &mut Operator<'_>) {
     let calls = operator.account.calls();
     let external =
@@ -318,7 +319,7 @@ fn reads(queue: &str) -> Value {
     emulators_own::policy([emulators_own::statement(&["sqs:ReceiveMessage"], arn("sqs", queue))])
 }
 
-/// What the published examples give to whoever sends to any queue.
+/// What the published examples grant to every sender.
 fn sends() -> Value {
     emulators_own::policy([emulators_own::statement(&["sqs:SendMessage", "sqs:SendMessageBatch"], "*")])
 }
@@ -327,13 +328,13 @@ fn everything() -> Value {
     emulators_own::policy([emulators_own::statement(&["*"], "*")])
 }
 
-/// The options of a hub, as they are typed.
+/// The options of a hub, as typed.
 pub(crate) fn typed(text: &str) -> HubOptions {
     let command = HubOptions::augment_args(clap::Command::new("bootstrap-hub").no_binary_name(true));
     HubOptions::from_arg_matches(&command.try_get_matches_from(text.split_whitespace()).unwrap()).unwrap()
 }
 
-/// That of the hub in these tests.
+/// The boundary of the hub in these tests.
 pub(crate) fn scope() -> Scope {
     Scope {
         bus: "kibus".parse().unwrap(),

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::support::stage::Stage;
 
-/// The exit code after this answer in a terminal, and what is shown after the question.
+/// The exit code after this answer in a terminal, and the output after the question.
 fn answered(kibus: &Command, answer: &str) -> (String, String) {
     let output = Command::new("python3")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/questions/terminal.py"))
@@ -40,8 +40,8 @@ async fn launch(stage: &Stage) {
 async fn each_answer_has_its_exit_code() {
     const INTERRUPTED: &str = "\nerror: interrupted; nothing was changed\n";
     const NOT_CONFIRMED: &str = "\nerror: not confirmed; nothing was changed\n";
-    const STOPPED: &str = "\nerror: stopped before the end\n  everything that the drill made is removed\n  \
-        an instance that EC2 has warned may still be interrupted\n";
+    const STOPPED: &str = "\nerror: stopped early\n  everything that the drill made is removed\n  \
+        if EC2 has sent the warning, the instance may still be interrupted\n";
     let stage = Stage::new().await;
     for (command, answer, code, shown) in [
         ("bootstrap-hub", "\u{3}", "130", INTERRUPTED),
@@ -52,9 +52,9 @@ async fn each_answer_has_its_exit_code() {
         ("bootstrap-hub", "yes\u{4}\u{4}", "3", NOT_CONFIRMED),
         ("bootstrap-hub", "\n", "3", NOT_CONFIRMED),
         ("bootstrap-hub", "n\n", "3", NOT_CONFIRMED),
-        // Another width of the terminal is no answer.
+        // A new width of the terminal is not an answer.
         ("bootstrap-hub", "50 columns......\u{4}", "3", NOT_CONFIRMED),
-        // The person corrects the answer, and the terminal becomes narrow while changes are made.
+        // The user corrects the answer, and the terminal becomes narrow while changes are made.
         ("bootstrap-hub", "n\u{7f}y\n...kibus-...30 columns", "0", ""),
         ("drill base", "\u{3}", "130", INTERRUPTED),
         ("drill base", "SIGTERM", "143", INTERRUPTED),

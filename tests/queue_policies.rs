@@ -1,4 +1,4 @@
-//! The policies of queues: who may send, within the limits of SQS, and without a principal that may be new.
+//! The policies of queues: who can send, within the limits of SQS, and without a principal that may be new.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn policies() -> BTreeMap<QueueName, Document> {
     policies
 }
 
-/// Everyone here except services may send to every queue by their own policies.
+/// Everyone here except services is allowed to send to every queue by their own policies.
 #[test]
 fn only_the_bus_sends_to_its_queues() {
     let scope = scope();
@@ -72,7 +72,7 @@ fn only_the_bus_sends_to_its_queues() {
     }
 }
 
-/// The label of `AddPermission` becomes the Sid of a statement that allows, so a Sid alone is no lock.
+/// The label of `AddPermission` becomes the Sid of a statement that allows, so a Sid alone is not a lock.
 #[test]
 fn a_lock_is_exactly_the_denial_of_this_bus() {
     let scope = scope();
@@ -106,8 +106,7 @@ fn a_lock_is_exactly_the_denial_of_this_bus() {
     }
 }
 
-/// SQS moves a message to the dead-letter queue itself. AWS documents no context for that, so no condition may match its
-/// absence.
+/// SQS moves a message to the dead-letter queue itself. AWS documents no request context for that, so no condition may match a missing key.
 #[test]
 fn what_has_no_context_is_not_denied_at_the_dead_letter_queue() {
     let itself = Caller::default().whose_policies_allow(true);
@@ -143,7 +142,7 @@ fn operators(statement: &Value) -> usize {
     operators.map(|(_, keys)| keys.as_object().map_or(0, serde_json::Map::len)).sum()
 }
 
-/// S7: a principal of IAM that was just created is refused for some seconds; a service never is.
+/// S7: an IAM principal that was just created is refused for some seconds; a service never is.
 #[test]
 fn s7_principals_are_services_or_everyone() {
     for policy in policies().into_values() {

@@ -24,7 +24,7 @@ struct Emulated {
     home: TempDir,
 }
 
-/// Runs a test in an account of its own, with these behaviors of AWS. Others are tried by scenarios: the story is long.
+/// Runs a test in a separate account, with these AWS behaviors. Scenarios cover the others, because the story is long.
 fn with(account: &'static str, behaviors: &str, test: impl AsyncFnOnce(Emulated)) {
     let server = Server::shared();
     server.runtime.block_on(async {
@@ -64,7 +64,7 @@ impl Emulated {
         self.home.path().join("recordings")
     }
 
-    /// What the program prints, after it succeeds.
+    /// The output of the program, after it succeeds.
     async fn run(&self, arguments: &[&str]) -> String {
         let output = self.program(arguments).output().await.unwrap();
         let shown = String::from_utf8(output.stdout).unwrap();
@@ -116,7 +116,7 @@ fn a_run_that_fails_or_is_interrupted_leaves_nothing_and_a_killed_one_is_cleaned
             (&ours, Some("KILL"), "add-cluster kibus-rt-one", ""),
             (&ours, Some("INT"), "bootstrap-hub", "The run was interrupted. Nothing is left."),
             (&ours, Some("TERM"), "us-west-2", "The run was interrupted. Nothing is left."),
-            // Bootstrap is refused. Roles and queues of the program itself exist by then.
+            // Bootstrap is refused. By then, roles and queues of the program itself exist.
             (&ours, None, "", "The run failed; the reason is above. Nothing is left."),
         ] {
             let row = format!("{arguments:?} {signal:?}");
@@ -128,7 +128,7 @@ fn a_run_that_fails_or_is_interrupted_leaves_nothing_and_a_killed_one_is_cleaned
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
             if let Some(signal) = signal {
                 while !lines.next_line().await.unwrap().expect("the run ended before").ends_with(line) {}
-                // In the middle of what comes after the line.
+                // In the middle of the work after the line.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let kill = Command::new("kill").args(["-s", signal, &child.id().unwrap().to_string()]).status().await;
                 assert!(kill.unwrap().success());
@@ -149,7 +149,7 @@ fn a_run_that_fails_or_is_interrupted_leaves_nothing_and_a_killed_one_is_cleaned
 fn a_recording_is_played_back() {
     with("300000000004", "none", async |emulated| {
         let mut recording = Recording::read(&Path::new(ROOT).join("tests/recorded/S2.json"));
-        // The emulator answers otherwise.
+        // The emulator answers differently.
         for answer in &mut recording.answers {
             answer.body = answer.body.replace("\"first\": \"1\"", "\"first\": \"played\"");
         }
@@ -165,7 +165,7 @@ fn a_recording_is_played_back() {
     });
 }
 
-/// A condition that compares `*` as a character would deny every call.
+/// A condition that compares `*` literally would deny every call.
 #[test]
 fn the_documented_policy_is_for_every_bus_of_the_program() {
     with("300000000005", "none", async |emulated| {

@@ -18,7 +18,7 @@ fn rows() -> Vec<(&'static str, [&'static str; 4])> {
     include_str!("aws-behavior.md").lines().filter_map(row).collect()
 }
 
-/// The ids of the rows with a part that no source proves, in the order of the document.
+/// The ids of rows with an unproven part, in the order of the document.
 pub(crate) fn likely_rows() -> Vec<&'static str> {
     rows().into_iter().filter(|(_, cells)| cells[1].contains("likely")).map(|(id, _)| id).collect()
 }
@@ -64,7 +64,7 @@ fn a_name_of_no_test_is_found() {
     }
 }
 
-/// What is wrong with the last cell of a row.
+/// The problems of the last cell of a row.
 fn problems(id: &str, cell: &str) -> Vec<String> {
     let tests = cell.split('`').skip(1).step_by(2).filter(|name| name.contains("::"));
     let has_reason = cell.strip_prefix("None: ").is_some_and(|reason| reason.len() > 10);

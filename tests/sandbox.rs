@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 use crate::support::emulator::sandbox;
 
-/// A home of a sandbox, with the emulator of all tests.
+/// A sandbox home, with the emulator that all tests share.
 struct Home(TempDir);
 
-/// `kibus sandbox up`, which is running.
+/// A running `kibus sandbox up`.
 struct Up {
     process: Child,
-    /// What it wrote.
+    /// Its output.
     line: String,
 }
 
@@ -34,14 +34,14 @@ impl Home {
         command
     }
 
-    /// Runs a command. Gives its exit code and what it writes.
+    /// Runs a command. Returns its exit code and its output.
     fn run(&self, line: &str) -> (Option<i32>, String, String) {
         let Output { status, stdout, stderr } = self.command(line).output().unwrap();
         let [out, err] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
         (status.code(), out, err)
     }
 
-    /// What a command writes to stdout, which succeeds.
+    /// The stdout of a command that succeeds.
     fn kibus(&self, line: &str) -> String {
         let (code, out, err) = self.run(line);
         assert_eq!(code, Some(0), "{line}\n{out}{err}");
@@ -61,7 +61,7 @@ impl Home {
 }
 
 impl Up {
-    /// Ends it with a signal. Gives what else it wrote, and how it ended.
+    /// Ends it with a signal. Returns what else it wrote, and how it ended.
     fn end(mut self, signal: &str) -> (String, ExitStatus) {
         let kill = Command::new("kill").args(["-s", signal, &self.process.id().to_string()]).status();
         assert!(kill.unwrap().success());
@@ -84,7 +84,7 @@ fn after<'a>(text: &'a str, line: &str) -> &'a str {
     lines.next().and_then(|command| command.trim().strip_prefix("kibus ")).unwrap()
 }
 
-/// What a new user would type, and what a script does.
+/// What a new user would type, and what a script would do.
 #[tokio::test]
 async fn the_printed_steps_work_until_the_sandbox_is_stopped() {
     let home = Home::new().await;
@@ -167,7 +167,7 @@ async fn a_killed_sandbox_is_recognized_and_replaced_unless_others_can_write_its
         code == Some(1) && err.starts_with("error: the sandbox is not running: its last server was killed"),
         "{err}"
     );
-    // Others could have written it.
+    // Another user could have written it.
     fs::set_permissions(home.record(), Permissions::from_mode(0o606)).unwrap();
     for line in ["sandbox env", "sandbox send spot base", "status --sandbox", "sandbox up"] {
         let (code, out, err) = home.run(line);

@@ -13,7 +13,8 @@
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
 //! - `% last COMMAND`: a command of whose standard output only the last line is shown
 //! - `% in full`: the output of the next step is shown as it is
-//! - `% mark QUEUE SECONDS`: someone else sets the tag of a queue that is being deleted, with the time so long ago
+//! - `% mark QUEUE SECONDS`: someone else sets the tag of a queue that is being deleted, with a time this many seconds
+//!   ago
 //! - `% times N SERVICE OPERATION PARAMETERS`: this many calls; `NUMBER` is the number of each
 //! - `% writes`: the writing calls since the last time, sorted; `% writes in order`: in their order
 //! - `% remember`, `% compare`: all resources in the account, and how they changed since

@@ -74,7 +74,7 @@ fn calls_follow_the_proxies_of_the_environment() {
     }
 }
 
-/// The certificates to trust come from where the AWS CLI takes them, and from the system otherwise.
+/// The trusted certificates come from the same sources as in the AWS CLI, and otherwise from the system.
 #[tokio::test(flavor = "multi_thread")]
 async fn kibus_sends_only_to_a_server_that_it_trusts() {
     let (known, unknown) = (Authority::new("known"), Authority::new("unknown"));
@@ -101,7 +101,7 @@ async fn kibus_sends_only_to_a_server_that_it_trusts() {
         (vec![("AWS_CONFIG_FILE", &config), ("AWS_CA_BUNDLE", &other)], &valid, untrusted),
         (vec![], &valid, untrusted),
         (vec![("AWS_CA_BUNDLE", &bundle)], &expired, untrusted),
-        (vec![("AWS_CA_BUNDLE", &empty)], &valid, "cannot be used: it has no certificate in PEM\n"),
+        (vec![("AWS_CA_BUNDLE", &empty)], &valid, "cannot be used: it contains no PEM certificate\n"),
         (vec![("AWS_CA_BUNDLE", &damaged)], &valid, "cannot be used: "),
         (vec![("AWS_CA_BUNDLE", "/nonexistent")], &valid, "cannot be used: No such file"),
         (vec![("AWS_CONFIG_FILE", &config), ("AWS_PROFILE", "broken")], &valid, "set by `ca_bundle` of the profile"),
@@ -114,7 +114,7 @@ async fn kibus_sends_only_to_a_server_that_it_trusts() {
     }
 }
 
-/// Kibus asks for no code, and the SDK would assume the role without one, which AWS denies without a reason.
+/// Kibus does not prompt for a code, and the SDK would assume the role without one, which AWS denies without a reason.
 #[test]
 fn a_profile_that_needs_a_code_is_refused() {
     let files = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn a_profile_that_needs_a_code_is_refused() {
     }
 }
 
-/// A call has the session token of the credentials.
+/// A call contains the session token of the credentials.
 #[test]
 fn no_call_goes_to_another_host_without_encryption() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,5 +1,5 @@
 //! A load test with faults: more events than any account has in a minute, to many clusters, while the services fail in
-//! every possible way. At the end the balance must show that nothing is lost and nothing misrouted.
+//! every possible way. At the end, the balance must show that nothing was lost or misrouted.
 //!
 //! The small storm runs with all tests. The whole storm, on a release build of the router:
 //!
@@ -29,7 +29,7 @@ use receive::Receiver;
 use test_bus::TestBus;
 use workload::{ExpectedResult, Workload};
 
-/// How long the storm may make no progress.
+/// How long the storm may stall.
 const STALLED: Duration = Duration::from_secs(120);
 
 struct Storm {
@@ -47,8 +47,8 @@ async fn nothing_is_lost_in_a_small_storm() {
     assert_eq!(balance.wrong, [""; 0], "{:#?}", balance.report);
 }
 
-/// The router ends between its receives and its deletes. What it received itself returns soon after the time of the
-/// invocation, what Lambda passed after the time of the hub queue.
+/// The router ends between its receives and its deletes. Messages that it received itself return soon after the
+/// invocation's time, and those from Lambda after the hub queue's visibility timeout.
 #[tokio::test]
 async fn what_a_killed_router_had_received_arrives() {
     let storm = Storm { clusters: 10, events: 170, receives: 20, router: env!("CARGO_BIN_EXE_kibus-router").into() };
@@ -117,7 +117,7 @@ impl Storm {
         let begun = Instant::now();
         faults.begin();
         let sent = send::send(&bus, &workload, &receiver, async || {
-            // In the middle a queue is deleted. It is emptied first, so that its messages do not count as lost.
+            // Halfway through, a queue is deleted. It is emptied first, so that its messages do not count as lost.
             let closed = faults.close(&workload.doomed_queue()).await;
             receiver.empty(&workload.doomed_queue()).await;
             bus.delete(&workload.doomed_queue()).await;

@@ -1,4 +1,4 @@
-//! What tests share: emulators and clouds on them, one proxy library, and calls that bypass kibus.
+//! Shared test code: emulators and clouds on them, one proxy library, and calls that bypass kibus.
 
 pub(crate) mod corrected_emulator;
 pub(crate) mod emulator;

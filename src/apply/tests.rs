@@ -88,9 +88,9 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
     }
     assert!(outcome.unknown.is_empty(), "{:?}", outcome.unknown);
     let is_complete = done.len() == plan.changes.len();
-    // A stop that comes too late is none.
+    // A stop that comes too late has no effect.
     assert_eq!((outcome.is_complete(), outcome.stopped), (is_complete, stop && !is_complete));
-    // What waits for no failed change is tried, unless the run is over.
+    // A change that does not wait for a failed one is tried, unless the run is over.
     for place in outcome.not_tried.iter().filter(|_| !over) {
         let earlier = &plan.changes[*place].waits_for;
         assert!(!earlier.is_subset(&done), "change {place} is not tried");
@@ -137,7 +137,7 @@ fn what_may_run_at_the_same_time_does() {
     }
 }
 
-/// The read before a create that would overwrite is no call in sequence: "add 1" of the benchmark of provisioning counts them.
+/// The read before a create that could overwrite something adds no sequential call: "add 1" of the benchmark of provisioning counts them.
 #[test]
 fn what_waits_for_one_change_is_read_while_that_runs() {
     let plan = made_up(&[0, 0b1, 0b11]);

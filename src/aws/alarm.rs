@@ -10,8 +10,8 @@ use super::{AwsCloud, still_absent};
 use crate::cloud::Fault;
 use crate::model::{Alarm, AlarmField, AlarmName, AlarmState, Document, ResourceId, Tags, WARM_UP, calls::cloudwatch};
 
-/// The members of an answer that are compared: those that kibus sends, and others that change when the alarm fires or what it
-/// notifies (CloudWatch API reference, `MetricAlarm`). CloudWatch gains members, and may answer with their defaults.
+/// The members of an answer that are compared: those that kibus sends, and others that determine when the alarm fires or what it notifies
+/// (CloudWatch API reference, `MetricAlarm`). CloudWatch adds new members over time, and may return them with defaults.
 const COMPARED: [&str; 21] = [
     "ActionsEnabled",
     "AlarmActions",
@@ -61,7 +61,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &AlarmName) -> Result<Option<(A
     Ok(Some((alarm, state)))
 }
 
-/// The request that makes an alarm like the one in an answer. What is empty, and a window that is the default, was not given.
+/// The request that creates an alarm like the one in an answer. Empty members and a default window count as not set.
 fn definition(mut alarm: Map<String, Value>) -> Value {
     alarm.retain(|member, value| {
         let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
@@ -70,7 +70,7 @@ fn definition(mut alarm: Map<String, Value>) -> Value {
     if let Some(Value::Object(warm_up)) = alarm.get_mut(WARM_UP) {
         warm_up.retain(|member, _| member == "WarmUpPeriodDurationInMinutes");
     }
-    // CloudWatch has a fraction in every threshold.
+    // CloudWatch returns every threshold with a fraction.
     if let Some(threshold) = alarm.get_mut("Threshold")
         && let Some(number) = threshold.as_f64().and_then(|number| format!("{number}").parse::<i64>().ok())
     {
@@ -80,7 +80,7 @@ fn definition(mut alarm: Map<String, Value>) -> Value {
 }
 
 pub(super) async fn create(cloud: &Writing<'_>, alarm: &Alarm) -> Result<(), Fault> {
-    // The call replaces an alarm of this name and says nothing.
+    // The call silently replaces an alarm of this name.
     still_absent(cloud, cloudwatch::PUT_METRIC_ALARM, &ResourceId::Alarm(alarm.name.clone())).await?;
     put(cloud, alarm).await
 }
@@ -128,7 +128,7 @@ mod tests {
     use crate::model::{Resource, scope::tests::scope, table::rows, watch::reader_alarm};
     use crate::plan::diff;
 
-    /// A6: CloudWatch adds members to its answers, and may not know one of the request.
+    /// A6: CloudWatch adds members to its answers, and may not know one in the request.
     #[test]
     fn what_cloudwatch_adds_or_leaves_out_is_no_difference() {
         let (base, queue) = ("base".parse().unwrap(), "q".parse().unwrap());

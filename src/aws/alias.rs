@@ -1,9 +1,9 @@
 //! Aliases of Lambda functions.
 //!
-//! An alias only moves to a version that has passed its self-test. One that fails is deleted, so that no rollback finds it.
+//! An alias only moves to a version that has passed its self-test. A version that fails is deleted, so that no rollback finds it.
 //!
-//! A version cannot change. Its description, written when it is published, names the router's version and the hash of its
-//! code, and Lambda reports the hash of the code that it has.
+//! A version cannot change. Its description, written when it is published, names the router's version and the hash of
+//! its code, and Lambda reports the actual hash.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ pub(super) async fn read(
         Some(behind) if behind.version() != Some(number) => configuration(cloud, name, number).await?,
         behind => behind,
     };
-    // An alias can outlive its version; then none of its settings are right.
+    // An alias can outlive its version; then none of its settings are correct.
     let state = behind.as_ref().map(|behind| VersionState {
         version: behind.version().and_then(|number| number.parse().ok()),
         state: behind.state().map(State::as_str).unwrap_or_default().to_owned(),
@@ -81,7 +81,7 @@ pub(super) async fn create(cloud: &Writing<'_>, alias: &Alias) -> Result<(), Fau
     cloud.write(lambda::CREATE_ALIAS, send).await
 }
 
-/// Points the alias to what the function is now, or to the older version that the plan names.
+/// Points the alias to the function's current state, or to the older version that the plan names.
 pub(super) async fn update(cloud: &Writing<'_>, Update { from, to, .. }: Update<'_, Alias>) -> Result<(), Fault> {
     if let Some(version) = to.moves_to {
         tested(cloud, to, version, from.version).await?;
@@ -100,9 +100,9 @@ async fn published_and_tested(cloud: &Writing<'_>, alias: &Alias, live: Option<u
     match tested(cloud, alias, version, live).await {
         Ok(()) => Ok(version),
         Err(fault) => {
-            // Lambda answers with the live version if nothing has changed. A stop is no verdict.
+            // Lambda answers with the live version if nothing has changed. A stop is not a verdict.
             if live != Some(version) && fault.kind == FaultKind::Rejected {
-                // The fault of the test tells more than that of the delete.
+                // The fault of the test says more than the fault of the delete.
                 delete_versions(cloud, &alias.function, std::iter::once(&version)).await.ok();
             }
             Err(fault)
@@ -131,7 +131,7 @@ async fn point(cloud: &Writing<'_>, read: &Alias, version: u64) -> Result<(), Fa
         revision,
     } = read;
     let call = cloud.lambda.update_alias().function_name(function).name(name).function_version(version.to_string());
-    // If the call leaves them out, the weights of other versions stay.
+    // If the call omits them, the weights of other versions stay.
     let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
     let call = call.routing_config(alone.build()).set_revision_id(revision.clone());
     let send = || call.clone().send();
@@ -184,11 +184,10 @@ pub(super) fn published(configuration: &FunctionConfiguration) -> FunctionSettin
     settings
 }
 
-/// Publishes the planned code of an alias with what the function is now, and returns the version's number.
+/// Publishes the planned code of an alias with the function's current settings, and returns the version number.
 ///
-/// Lambda publishes nothing if nothing changed since the last version, and answers with that one. If kibus did not
-/// publish it, its description differs; then the function's own description is changed, so that there is something new
-/// to publish.
+/// Lambda publishes nothing if nothing changed since the last version, and answers with that one. If kibus did not publish it, its
+/// description differs; then kibus changes the function's own description, so that there is something new to publish.
 async fn publish(cloud: &Writing<'_>, alias: &Alias) -> Result<u64, Fault> {
     let (name, planned) = (&alias.function, &alias.settings.code);
     let description = description(planned);
@@ -200,7 +199,7 @@ async fn publish(cloud: &Writing<'_>, alias: &Alias) -> Result<u64, Fault> {
         version = publish_as(cloud, alias, &description).await?;
     }
     let number = version.version().unwrap_or_default();
-    // The answer of Lambda, and not only its refusal, decides.
+    // Lambda's answer decides, even if it is not a refusal.
     if published(&version).code != *planned {
         let Code { version, sha256 } = planned;
         return Err(rejected(
@@ -211,10 +210,10 @@ async fn publish(cloud: &Writing<'_>, alias: &Alias) -> Result<u64, Fault> {
     number.parse().map_err(|_| rejected(PUBLISH, format!("`{number}` is not a version number")))
 }
 
-/// Publishes the function as the wait for its last update found it. Lambda refuses if it has changed since.
+/// Publishes the function in the state after the wait for its last update. Lambda refuses if it has changed since.
 async fn publish_as(cloud: &Writing<'_>, alias: &Alias, description: &str) -> Result<FunctionConfiguration, Fault> {
     let name = &alias.function;
-    // The revision of an update changes once more when Lambda has finished it.
+    // The revision changes once more when Lambda has finished an update.
     let updated = function::ready(cloud, name, None).await?;
     let call = cloud.lambda.publish_version().function_name(name);
     let call = call.description(description).set_revision_id(updated.revision_id);
@@ -238,12 +237,12 @@ async fn publish_as(cloud: &Writing<'_>, alias: &Alias, description: &str) -> Re
 /// A list of versions, and when it was read.
 pub(super) type Versions = (Instant, Vec<FunctionConfiguration>);
 
-/// How long a list of versions may be used again.
+/// How long a list of versions can be reused.
 const COUNTS: Duration = Duration::from_secs(20);
 
-/// Every version of the router, whoever published it, and `$LATEST`; none if there is no such function.
+/// Every version of the router, including versions that others published, and `$LATEST`; none if the function is missing.
 pub(super) async fn all_versions(cloud: &AwsCloud, name: &FunctionName) -> Result<Vec<FunctionConfiguration>, Fault> {
-    // Of two reads at once, the second one waits for the list of the first.
+    // If two reads run at once, the second waits for the list of the first.
     let mut last = cloud.last_versions.lock().await;
     if let Some((_, versions)) = last.take().filter(|(at, _)| at.elapsed() < COUNTS) {
         return Ok(versions);
@@ -256,7 +255,7 @@ pub(super) async fn all_versions(cloud: &AwsCloud, name: &FunctionName) -> Resul
     Ok(versions)
 }
 
-/// The existing versions that kibus published: their description says which code they have, and they have it.
+/// The existing versions that kibus published: their description names their code, and the code matches.
 async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
     let versions = all_versions(cloud, name).await?;
     let recorded = versions.iter().filter(|version| published(version).code.has_version());
@@ -293,7 +292,7 @@ pub(super) async fn permissions_of_router(cloud: &AwsCloud) -> Result<BTreeSet<F
     let versions = async {
         let versions = all_versions(cloud, name).await?;
         let numbers = versions.into_iter().filter_map(|version| version.version);
-        // The policy of `$LATEST` is that of the function.
+        // The policy of `$LATEST` is the policy of the function.
         let numbers = numbers.filter(|number| number.parse::<u64>().is_ok());
         try_join_all(numbers.map(|number| policy(Some(number)))).await
     };

@@ -19,7 +19,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &DashboardName) -> Result<Optio
 }
 
 pub(super) async fn create(cloud: &Writing<'_>, dashboard: &Dashboard) -> Result<(), Fault> {
-    // The call replaces a dashboard of this name and says nothing.
+    // The call silently replaces a dashboard of this name.
     let id = ResourceId::Dashboard(dashboard.name.clone());
     still_absent(cloud, cloudwatch::PUT_DASHBOARD, &id).await?;
     put(cloud, dashboard).await

@@ -1,4 +1,4 @@
-//! What a drill asks and changes, in EC2 and in the Fault Injection Service.
+//! What a drill reads and changes in EC2 and in the Fault Injection Service.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,11 +15,11 @@ use crate::model::{
 use crate::plan::Change;
 use crate::wire::ec2::{describe_instances, instances};
 
-/// The paths of the two kinds of resource, which are the names of their lists too.
+/// The paths of the two kinds of resource, which are also the names of their lists.
 const TEMPLATES: &str = "experimentTemplates";
 const EXPERIMENTS: &str = "experiments";
 
-/// A member of an answer of FIS.
+/// A member of a FIS response.
 fn member<T: for<'a> Deserialize<'a>>(action: &str, mut answer: Value, name: &str) -> Result<T, Fault> {
     let member = answer.get_mut(name).map(Value::take).unwrap_or_default();
     serde_json::from_value(member).map_err(|e| rejected(action, format!("the answer holds no {name}: {e}")))
@@ -109,7 +109,7 @@ impl DrillCloud for AwsCloud {
         let path = [EXPERIMENTS, id];
         let send = || self.fis.delete("StopExperiment", &path);
         match self.call(fis::STOP_EXPERIMENT, send).await {
-            // One that has ended meanwhile cannot be stopped.
+            // An experiment that has ended in the meantime cannot be stopped.
             Err(fault) if fault.kind == FaultKind::Rejected => Ok(()),
             answer => answer.map(drop),
         }

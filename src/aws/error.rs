@@ -1,5 +1,4 @@
-//! Faults from errors of AWS. The codes are in `aws_code`; the few messages that distinguish what one code stands for are
-//! here.
+//! Faults from errors of AWS. The codes are in `aws_code`; messages are matched here only where one code has several meanings.
 
 use std::error::Error as StdError;
 
@@ -12,15 +11,15 @@ use crate::error::excerpt;
 use crate::model::calls::{events, iam, lambda, tag};
 use crate::wire::aws_code;
 
-/// How many characters of a message are shown. The longest of AWS have half as many.
+/// How many characters of a message are shown. The longest AWS messages have half as many.
 const SHOWN: usize = 1_000;
-/// The longest code. What is longer, or has other characters than a code, is not one.
+/// The longest code. Anything longer, or with other characters, is not a code.
 const CODE: usize = 100;
 
-/// What is wrong with an empty answer.
-pub(super) const EMPTY: &str = "the answer is empty, so it is not from AWS";
+/// The message about an empty answer.
+pub(super) const EMPTY: &str = "the response is empty, so it is not from AWS";
 
-/// The HTTP status of a throttled call, whatever its code: Too Many Requests.
+/// The HTTP status of a throttled call, regardless of its code: Too Many Requests.
 pub(super) const THROTTLED: u16 = 429;
 
 /// The fault of a call that failed; `action` is the call as IAM names it.
@@ -31,7 +30,7 @@ where
     let status = e.raw_response().map(|answer| answer.status());
     let fault = match e {
         SdkError::ServiceError(service) => {
-            let other = || format!("not an answer of AWS, HTTP status {}", service.raw().status());
+            let other = || format!("not an AWS response, HTTP status {}", service.raw().status());
             let message = service.err().message().map_or_else(other, str::to_owned);
             refusal(action, service.err().code(), &message)
         }
@@ -48,11 +47,10 @@ where
     }
 }
 
-/// What helps if an answer is empty, too long, or of another format.
-const NOT_FROM_AWS: &str =
-    "check that the endpoint (--endpoint-url, AWS_ENDPOINT_URL) and every proxy on the way pass the answers of AWS";
+/// The hint for an answer that is empty, too long, or in another format.
+const NOT_FROM_AWS: &str = "check that the endpoint (--endpoint-url, AWS_ENDPOINT_URL) and every proxy in between forward the responses of AWS";
 
-/// `None` for what is absent: no fault for a read or a delete.
+/// `None` if the resource is absent, which is not a fault for a read or a delete.
 pub(super) fn if_present<T>(answer: Result<T, Fault>) -> Result<Option<T>, Fault> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -85,7 +83,7 @@ pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault 
     }
 }
 
-/// What a code and a message mean, and what helps if their kind does not say it.
+/// What a code and a message mean, and a hint if their kind has none.
 fn recognized(action: &str, code: &str, message: &str) -> (FaultKind, Option<&'static str>) {
     let advised = |advice| (FaultKind::Rejected, Some(advice));
     let kind = if is_service_denial(code, message) {
@@ -110,7 +108,7 @@ fn recognized(action: &str, code: &str, message: &str) -> (FaultKind, Option<&'s
         FaultKind::Gone
     } else if aws_code::is_other_revision(code) {
         FaultKind::Changed
-    // Lambda has one code for "there is one already" and for "not now".
+    // Lambda has one code for "already exists" and for "not now".
     } else if aws_code::is_existing(code)
         || aws_code::is_conflict(code) && action.contains(":Create") && !is_busy(message)
     {
@@ -120,45 +118,45 @@ fn recognized(action: &str, code: &str, message: &str) -> (FaultKind, Option<&'s
         || aws_code::is_invalid_parameter(code) && message.contains("UnreservedConcurrentExecution")
     {
         return advised(limit_advice(action));
-    // SQS has one code for the values of all attributes, and two more whose names end so.
+    // SQS has one code for all attribute values, and two more whose names end the same way.
     } else if aws_code::is_malformed_policy(code)
         || aws_code::is_invalid_attribute(code) && message.contains("parameter Policy")
     {
-        return advised("show the policy with --dry-run -v; often it names a principal or a key that does not exist");
+        return advised("show the policy with --dry-run -v; often it names a principal or key that does not exist");
     } else {
         FaultKind::Rejected
     };
     (kind, None)
 }
 
-/// What helps when the quota that limits this call is reached.
+/// The hint for reaching the quota that limits this call.
 fn limit_advice(action: &str) -> &'static str {
     match action {
         // All inline policies of a role share one quota (IAM user guide, "IAM and STS character quotas").
         iam::PUT_ROLE_POLICY => {
-            "all inline policies of a role share 10240 characters, and this quota cannot be raised: delete those that the \
-             role does not need, or replace them with managed policies, which do not count"
+            "all inline policies of a role share 10240 characters, and this quota cannot be raised: delete policies \
+             that the role does not need, or replace them with managed policies, which do not count"
         }
         events::PUT_RULE => {
-            "delete rules that are not needed, like those of clusters that are on the bus now, or request more in \
-             Service Quotas"
+            "delete unneeded rules, such as those of clusters that are now on the bus, or request more in Service \
+             Quotas"
         }
-        events::PUT_TARGETS => "remove targets that are not needed; a rule has at most 5",
+        events::PUT_TARGETS => "remove unneeded targets; a rule has at most 5",
         lambda::PUT_FUNCTION_CONCURRENCY => {
             "reserve less with --reserved-concurrency, or request more in Service Quotas"
         }
-        _ => "remove what is not needed, or request more in Service Quotas",
+        _ => "remove unneeded resources, or request more in Service Quotas",
     }
 }
 
-/// Whether AWS denies Lambda what it does with the role of a function. Some of these have the code of a denial.
+/// Whether AWS denies Lambda the use of a function's role. Some of these errors have the code of a denial.
 pub(super) fn is_service_denial(code: &str, message: &str) -> bool {
     let of_the_role = message.contains(NOT_ASSUMABLE) || message.contains(ROLE_PERMISSIONS);
     aws_code::is_service_denied(code)
         || of_the_role && (aws_code::is_denied(code) || aws_code::is_invalid_parameter(code))
 }
 
-/// A denial of a role session that is not one of the caller's role is a denial of a service that uses that role.
+/// If a role session was denied that does not belong to the caller's role, the denial is about a service that uses that role.
 pub(super) fn of_the_caller(fault: Fault, caller: &str) -> Fault {
     let denied = match &fault.kind {
         FaultKind::Denied { principal, .. } => principal.as_deref().and_then(session_role),
@@ -171,24 +169,24 @@ pub(super) fn of_the_caller(fault: Fault, caller: &str) -> Fault {
     Fault { kind, ..fault }
 }
 
-/// What Lambda says of a role that it cannot use.
+/// Lambda's message about a role that it cannot use.
 pub(super) const NOT_ASSUMABLE: &str = "cannot be assumed";
-/// What Lambda says of a role that lacks permissions.
+/// Lambda's message about a role that lacks permissions.
 pub(super) const ROLE_PERMISSIONS: &str = "does not have permissions to call";
 
-/// Whether Lambda refuses because an earlier change is not finished.
+/// Whether Lambda refuses because an earlier change is still in progress.
 pub(super) fn is_busy(message: &str) -> bool {
     ["in progress", "state: Pending", "state: Deleting", "concurrent update operation"]
         .iter()
         .any(|text| message.contains(text))
 }
 
-/// Whether something else still uses what was to be deleted.
+/// Whether something else still uses the resource to delete.
 pub(super) fn in_use(fault: &Fault) -> bool {
     fault.code.as_deref().is_some_and(aws_code::is_conflict)
 }
 
-/// What a denial is about: an ARN, or in some services a kind and a name, like `role x`.
+/// The resource of a denial: an ARN or, in some services, a kind and a name, like `role x`.
 fn resource(message: &str) -> Option<String> {
     let first = after(message, "on resource: ")?;
     if first.contains(':') {
@@ -226,8 +224,8 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) if !is_empty => FaultKind::Unreachable,
         _ => FaultKind::Rejected,
     };
-    // The outer texts name the SDK's own stages; the cause is at the bottom. For credentials the bottom alone, like
-    // "no such file", does not name the file.
+    // The outer texts name the SDK's own stages; the innermost one is the cause. For credentials, the innermost text
+    // alone, like "no such file", does not name the file.
     let telling = match e {
         SdkError::ResponseError(_) => 2,
         _ if kind == FaultKind::Unreachable || is_empty => 1,
@@ -252,8 +250,8 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
 const NO_FIPS: &str = "check the network; this service has no FIPS endpoint: if AWS_USE_FIPS_ENDPOINT is set, unset it for \
                        this command";
 
-/// The newest Regions, and some partitions, have no endpoint of AWS FIS. No list of Regions says which.
-const NO_FIS: &str = "check the network; AWS FIS may not be offered in this Region";
+/// The newest Regions, and some partitions, have no AWS FIS endpoint. No list of Regions shows which.
+const NO_FIS: &str = "check the network; AWS FIS may not be available in this Region";
 
 /// The texts of an error and of its causes, outermost first.
 pub(super) fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {

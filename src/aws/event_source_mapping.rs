@@ -1,7 +1,8 @@
 //! Event source mappings.
 //!
-//! They have no names. Those of the queue are listed; the bus's are those that point to the alias. The one with the
-//! lowest UUID counts, and the others are its duplicates. All others of the function are not managed by kibus.
+//! They have no names. Kibus lists the mappings of the queue; those that point to the alias belong to the bus. The one
+//! with the lowest UUID counts, and the others are its duplicates. Kibus does not manage any other mapping of the
+//! function.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +46,7 @@ pub(super) async fn read(
         report_batch_item_failures: first
             .function_response_types()
             .contains(&FunctionResponseType::ReportBatchItemFailures),
-        // One that is being set up or updated will be enabled.
+        // A mapping that is being set up or updated will be enabled.
         enabled: !matches!(first.state(), Some("Disabled" | "Disabling")),
         filters: filters(first),
         duplicates: others.iter().filter_map(|other| other.uuid().map(str::to_owned)).collect(),
@@ -55,7 +56,7 @@ pub(super) async fn read(
 
 pub(super) async fn create(cloud: &Writing<'_>, mapping: &EventSourceMapping) -> Result<(), Fault> {
     let action = lambda::CREATE_EVENT_SOURCE_MAPPING;
-    // Not every server refuses a second one; and one that is still being deleted blocks a new one.
+    // Not every server refuses a second mapping, and one that is still being deleted blocks a new one.
     for other in list(cloud, &mapping.queue, &mapping.function, &mapping.alias).await? {
         match (other.state(), other.uuid()) {
             (Some("Deleting"), Some(uuid)) => gone(cloud, uuid).await?,
@@ -158,9 +159,9 @@ async fn list(
     Ok(found)
 }
 
-/// All mappings of the router, its aliases and its versions, except those that are being deleted. What a list
-/// by function name has of aliases and versions is documented nowhere (Lambda API reference, "ListEventSourceMappings"),
-/// so this is a list of all mappings of the Region, 100 in a page.
+/// All mappings of the router, its aliases and its versions, except those that are being deleted. Whether a list by
+/// function name includes aliases and versions is not documented (Lambda API reference, "ListEventSourceMappings"), so
+/// this lists all mappings in the Region, 100 per page.
 pub(super) async fn of_router(cloud: &AwsCloud) -> Result<BTreeSet<FunctionMapping>, Fault> {
     let unqualified = cloud.scope.function_arn(&cloud.scope.router_function());
     let is_of_function = |target: &str| {
@@ -198,8 +199,8 @@ async fn gone(cloud: &Writing<'_>, uuid: &str) -> Result<(), Fault> {
     cloud.gone(GET, WaitReason::MappingLeaving, read).await
 }
 
-/// Waits until the mapping is in the wanted state; right after the call it may still be in the previous one, and a new one
-/// may not be found (terraform-provider-aws, lambda/event_source_mapping.go).
+/// Waits until the mapping is in the wanted state; right after the call it may still be in the previous state, and a
+/// new mapping may not be found (terraform-provider-aws, lambda/event_source_mapping.go).
 async fn in_force(cloud: &Writing<'_>, uuid: &str, enabled: bool) -> Result<(), Fault> {
     let wanted = if enabled { "Enabled" } else { "Disabled" };
     retried(GET, &[], cloud.waiting, || async move {
@@ -213,7 +214,7 @@ async fn in_force(cloud: &Writing<'_>, uuid: &str, enabled: bool) -> Result<(), 
     .await
 }
 
-/// The patterns of its filters; the reason instead, where their key cannot decrypt them.
+/// The patterns of its filters, or the reason if their key cannot decrypt them.
 fn filters(mapping: &EventSourceMappingConfiguration) -> BTreeSet<String> {
     let pattern = |filter: &aws_sdk_lambda::types::Filter| filter.pattern().unwrap_or_default().to_owned();
     let criteria = mapping.filter_criteria().map(FilterCriteria::filters);
@@ -229,7 +230,7 @@ fn response_types(mapping: &EventSourceMapping) -> Vec<FunctionResponseType> {
     reports.then_some(FunctionResponseType::ReportBatchItemFailures).into_iter().collect()
 }
 
-/// An empty one removes the limit.
+/// An empty value removes the limit.
 fn scaling(mapping: &EventSourceMapping) -> ScalingConfig {
     ScalingConfig::builder().set_maximum_concurrency(mapping.maximum_concurrency.map(signed)).build()
 }

@@ -1,8 +1,8 @@
 //! Lambda functions.
 //!
-//! Lambda reports the hash of the code that a function has. Two tags tell people which code kibus uploaded; nothing is
-//! decided by them. They are written before the code, so that the run after an interruption, which sees other code and
-//! uploads it, writes them too.
+//! Lambda reports the hash of a function's code. Two tags show people which code kibus uploaded; no decision depends on
+//! them. They are written before the code: after an interruption, the next run sees different code, uploads it, and
+//! writes the tags too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
         return Ok(None);
     };
     let configuration = answer.configuration.unwrap_or_else(nothing);
-    // A new one can be created once it is gone.
+    // A new function can be created once the old one is gone.
     if configuration.state() == Some(&State::Deleting) {
         return Ok(None);
     }
@@ -88,7 +88,7 @@ pub(super) async fn create(cloud: &Writing<'_>, function: &Function) -> Result<(
         .handler(handler)
         .memory_size(signed(*memory))
         .timeout(signed(*timeout))
-        // Lambda makes no grant to the role for a function without variables.
+        // Lambda does not create a grant for the role of a function without variables.
         .set_environment((!environment.is_empty()).then(|| variables(environment)))
         .logging_config(logging_config(logging))
         .set_tags(Some(tags.0.into_iter().collect()));
@@ -117,9 +117,9 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Function>) ->
             | FunctionField::Environment
             | FunctionField::LoggingGroup
             | FunctionField::LoggingFormat
-            // An update that failed is sent again.
+            // A failed update is sent again.
             | FunctionField::FailedUpdate => configuration = with_settings(configuration, settings),
-            // Lambda keeps what the call leaves out, so what kibus never sets is removed explicitly.
+            // Lambda keeps settings that the call omits, so settings that kibus never makes are removed explicitly.
             FunctionField::Extras => {
                 let none = VpcConfig::builder().set_subnet_ids(Some(Vec::new()));
                 configuration = configuration
@@ -129,7 +129,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Function>) ->
                     .kms_key_arn("");
             }
             FunctionField::ReservedConcurrency => concurrency = true,
-            // No update changes this; a check of the plan refuses it.
+            // No update can change this; a check of the plan refuses it.
             FunctionField::Failed => {}
         }
     }
@@ -177,7 +177,7 @@ pub(super) async fn delete(cloud: &Writing<'_>, name: &FunctionName) -> Result<(
     if !cloud.remove(lambda::DELETE_FUNCTION, send).await? {
         return Ok(());
     }
-    // Its name cannot be used before.
+    // Until then, its name cannot be reused.
     let read = || cloud.lambda.get_function().function_name(name).send();
     cloud.gone(GET, WaitReason::FunctionLeaving, read).await
 }
@@ -225,7 +225,7 @@ fn with_settings(
         .logging_config(logging_config(logging))
 }
 
-/// The variables. An update with none clears those that the function has; it keeps them if the map is left out.
+/// The variables. An update with an empty map clears the function's variables; if the map is omitted, they stay.
 fn variables(environment: &BTreeMap<String, String>) -> Environment {
     let variables = environment.clone().into_iter().collect();
     Environment::builder().set_variables(Some(variables)).build()
@@ -242,7 +242,7 @@ pub(super) fn settings(configuration: &FunctionConfiguration) -> FunctionSetting
     FunctionSettings {
         role: configuration.role().unwrap_or_default().to_owned(),
         runtime: configuration.runtime().map(Runtime::as_str).unwrap_or_default().to_owned(),
-        // Lambda's default, where an answer leaves it out.
+        // Lambda's default if an answer omits it.
         architecture: architecture.and_then(|name| name.parse().ok()).unwrap_or(Architecture::X86_64),
         handler: configuration.handler().unwrap_or_default().to_owned(),
         memory: configuration.memory_size().map_or(0, unsigned),
@@ -254,7 +254,7 @@ pub(super) fn settings(configuration: &FunctionConfiguration) -> FunctionSetting
     }
 }
 
-/// Where the log goes: by default, and if an answer leaves it out, to a group of the function's name.
+/// Where the log goes: by default, and if an answer omits it, to a group with the function's name.
 fn logging(configuration: &FunctionConfiguration) -> Logging {
     let config = configuration.logging_config();
     let group = config.and_then(LoggingConfig::log_group).map(str::to_owned);
@@ -265,7 +265,7 @@ fn logging(configuration: &FunctionConfiguration) -> Logging {
     }
 }
 
-/// What the router does not need. The id of a subnet or a security group says what it is, as an ARN does.
+/// Settings that the router does not need. The id of a subnet or a security group shows what it is, as an ARN does.
 fn extras(configuration: &FunctionConfiguration) -> BTreeSet<String> {
     let layers = configuration.layers().iter().filter_map(|layer| layer.arn());
     let vpc = configuration.vpc_config().into_iter();
@@ -280,7 +280,7 @@ pub(super) fn nothing() -> FunctionConfiguration {
     FunctionConfiguration::builder().build()
 }
 
-/// Why Lambda can neither run nor update a function, and else why its last update failed.
+/// Why Lambda can neither run nor update a function; otherwise, why its last update failed.
 fn failures(configuration: &FunctionConfiguration) -> (Option<String>, Option<String>) {
     let why = |reason: Option<&str>| {
         let unknown = "Lambda failed to set up the function and gave no reason";
@@ -320,7 +320,7 @@ pub(super) async fn ready(
     let call = &call.set_qualifier(version.map(str::to_owned));
     cloud
         .settled(GET, WaitReason::FunctionBusy, || async move {
-            // It was found a moment ago, or is new.
+            // It was just found, or is new.
             let unseen = &[WaitReason::FunctionUnknown];
             let answer = cloud.seen(GET, unseen, || call.clone().send()).await?;
             let configuration = answer.configuration.unwrap_or_else(nothing);
@@ -329,12 +329,12 @@ pub(super) async fn ready(
                 (_, Some(reason)) => {
                     let message =
                         format!("Lambda did not apply the update, and the live version keeps running: {reason}");
-                    let advice = "fix the reason; the next run repeats the update";
+                    let advice = "fix the cause; the next run repeats the update";
                     return Err(Fault::new(FaultKind::Unsettled, GET, message).advised(advice));
                 }
                 (None, None) => {}
             }
-            // An invocation activates an inactive function. Not every server reports a state.
+            // An invocation activates an inactive function. Some servers report no state.
             let is_ready = matches!(configuration.state(), None | Some(State::Active | State::Inactive));
             let is_updated = configuration.last_update_status() != Some(&LastUpdateStatus::InProgress);
             Ok((is_ready && is_updated).then_some(configuration))
@@ -342,7 +342,7 @@ pub(super) async fn ready(
         .await
 }
 
-/// The planned archive. Any other is refused, so that only code is uploaded that was shown.
+/// The planned archive. Any other is refused, so that only the code that was shown is uploaded.
 fn archive(cloud: &AwsCloud, action: &str, planned: &Code) -> Result<Blob, Fault> {
     let needs = format!("the plan needs the archive with SHA-256 {}", planned.sha256);
     let unplanned = |has: &str| rejected(action, format!("{needs}, and {has}"));

@@ -1,4 +1,4 @@
-//! What happens around each call: its line in the log, which answers are final, and what is no answer.
+//! What happens around each call: its line in the log, which answers are final, and what is not an answer.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -29,23 +29,23 @@ use crate::model::{Kind, calls::request_members};
 use crate::wire::aws_code;
 
 const TARGET: &str = "kibus::call";
-/// A longer request holds an archive, which is not worth parsing for a name. In bytes.
+/// In bytes. A longer request contains an archive, which is not worth parsing for a name.
 const PARSED: usize = 65_536;
-/// The member that names a customer key, which is no resource of kibus.
+/// The member that names a customer key, which is not a resource of kibus.
 const KEY: &str = "KeyId";
 
-/// Logs each call once, however often it is tried, in a line that `-vv` shows:
-/// `sqs:CreateQueue karpenter-base 45 ms ok 1a2b3c4d-0000-1111-2222-333344445555`.
+/// Logs each call once, regardless of retries, in a line that `-vv` shows: `sqs:CreateQueue karpenter-base 45 ms ok
+/// 1a2b3c4d-0000-1111-2222-333344445555`.
 ///
-/// That is the action as IAM names it, the resource if the request names one, the time with all retries, the result
-/// and the request id that AWS gave.
+/// The line has the action as named in IAM, the resource if the request names one, the time including retries, the
+/// result and the AWS request id.
 #[derive(Debug)]
 pub(super) struct CallLog;
 
 #[derive(Debug)]
 struct Begun {
     at: Instant,
-    /// The name of the resource, where the request holds it.
+    /// The name of the resource, if the request contains it.
     resource: String,
 }
 
@@ -106,7 +106,7 @@ impl Intercept for CallLog {
     }
 }
 
-/// The name of the resource that a request is about; empty if it names none.
+/// The name of the resource of a request; empty if it names none.
 fn resource(uri: &str, body: &[u8]) -> String {
     let members = || Kind::ALL.iter().copied().flat_map(request_members).chain([&KEY]);
     let path = uri.split_once("://").map_or(uri, |(_, rest)| rest).split('?').next().unwrap_or_default();
@@ -147,7 +147,7 @@ fn code(headers: &Headers, body: &[u8]) -> Option<String> {
     })
 }
 
-/// The prefix of a service's actions in a policy, from the name that its client has for it.
+/// The prefix of a service's actions in a policy, from the name that its client uses.
 fn iam_prefix(service: &str) -> String {
     match service {
         "EventBridge" => "events".to_owned(),
@@ -157,15 +157,14 @@ fn iam_prefix(service: &str) -> String {
     }
 }
 
-/// Forbids retries of answers that do not change within the seconds of a retry.
-/// A quota that is used up counts as throttling for the SDK (`LimitExceededException`), and Lambda has HTTP status 502 for a
-/// key that it was denied. A host that does not exist, like that of a service without a FIPS endpoint, counts as a broken
-/// connection. A throttled call is repeated at the pace of its service ([`super::pace`]); an invocation without free
-/// concurrency is not one.
+/// Forbids retries of answers that do not change within the seconds of a retry. The SDK treats an exhausted quota as
+/// throttling (`LimitExceededException`), and Lambda uses HTTP status 502 for a key that it was denied. A host that does not
+/// exist, as for a service without a FIPS endpoint, looks like a broken connection. A throttled call is repeated at the pace
+/// of its service ([`super::pace`]); an invocation without free concurrency is not treated as throttled.
 #[derive(Debug)]
 pub(super) struct FinalAnswers;
 
-/// What the resolver of the C library says of a name that does not exist. While it has no answer, it says "Temporary
+/// The C library resolver's message about a name that does not exist. Without an answer, its message is "Temporary
 /// failure in name resolution".
 const NO_HOST: &str = "Name or service not known";
 
@@ -202,16 +201,16 @@ fn uses_up_concurrency(body: &[u8]) -> bool {
     reason.as_ref().and_then(used_up_concurrency).is_some()
 }
 
-/// How the names of operations begin that return a document.
+/// Prefixes of the names of operations that return a document.
 const READS: [&str; 4] = ["Describe", "Filter", "Get", "List"];
 
-/// The reads whose document has optional members only. SQS is reported to send no body where it has nothing to say
-/// (async-aws/aws, pull request 1708), so an empty answer means: no queue, no tag, nothing reserved. `ReceiveMessage` is none
-/// of the reads for the same reason.
+/// The reads whose document has only optional members. SQS reportedly sends no body if it has nothing to return
+/// (async-aws/aws, pull request 1708), so an empty answer means: no queue, no tag, nothing reserved. For the same
+/// reason, `ReceiveMessage` is not one of the reads.
 const MAY_BE_EMPTY: [&str; 3] = ["GetFunctionConcurrency", "ListQueueTags", "ListQueues"];
 
-/// Fails each read whose answer is a success without a body: that is not an answer of AWS, but of something on the way. For the
-/// SDK it is a document without members, a list of nothing.
+/// Fails each read that succeeds without a body: such an answer comes from something in between, not from AWS. The SDK
+/// would treat it as a document without members, an empty list.
 #[derive(Debug)]
 pub(super) struct NoEmptyAnswer;
 

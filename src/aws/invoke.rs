@@ -1,5 +1,5 @@
-//! Invocations of the router that wait for its answer, and its self-test: of a published version before it receives any event,
-//! and of the live one for `verify`.
+//! Invocations of the router that wait for its answer, and its self-test: for a published version before it receives
+//! any event, and for the live version in `verify`.
 
 use std::time::Duration;
 
@@ -23,15 +23,15 @@ use crate::wire::aws_code;
 
 pub(super) enum Invoked {
     Answered(Vec<u8>),
-    /// With an error of the function, with its message.
+    /// The function failed, with this message.
     Failed(String),
 }
 
 /// How many characters of a function's own message are shown.
 const SHOWN: usize = 1_000;
 
-/// Invokes a version or an alias of a function with this event, and waits for its answer. What Lambda cannot do with a
-/// version that has been in use is a fault at once.
+/// Invokes a version or an alias of a function with this event, and waits for its answer. If Lambda cannot run a
+/// version that has already been in use, that is a fault immediately.
 pub(super) async fn invoke_once(
     cloud: &AwsCloud,
     name: &FunctionName,
@@ -55,14 +55,13 @@ pub(super) async fn invoke_once(
     })
 }
 
-/// A throttled invocation, with the concurrency that was used up, if it was that (Lambda API reference, `Invoke`).
+/// A throttled invocation, with the exhausted concurrency, if that was the reason (Lambda API reference, `Invoke`).
 fn used_up(fault: Fault, reason: Option<&ThrottleReason>) -> Fault {
     let Some(reserved) = reason.and_then(used_up_concurrency) else {
         return fault;
     };
     let (whose, advice) = if reserved {
-        let reserve =
-            "wait until the router has routed what waits; if it stays, reserve more with --reserved-concurrency";
+        let reserve = "wait until the router has routed the waiting events; if this persists, reserve more with --reserved-concurrency";
         ("reserved for the function", reserve)
     } else {
         ("of the account", "wait, or request more concurrency for the account in Service Quotas")
@@ -71,8 +70,8 @@ fn used_up(fault: Fault, reason: Option<&ThrottleReason>) -> Fault {
     Fault { kind: FaultKind::ConcurrencyUsedUp, message, ..fault.advised(advice) }
 }
 
-/// Whether the concurrency that is used up is reserved for the function, else it is that of the account; `None` if
-/// invocations come too often.
+/// Whether the exhausted concurrency is reserved for the function or, if not, belongs to the account; `None` if the
+/// invocation rate is too high.
 pub(super) fn used_up_concurrency(reason: &ThrottleReason) -> Option<bool> {
     match reason {
         ThrottleReason::ReservedFunctionConcurrentInvocationLimitExceeded => Some(true),
@@ -90,11 +89,11 @@ fn message(payload: &[u8]) -> String {
         .map_or_else(|| excerpt(&text, SHOWN), |message| excerpt(&message, SHOWN))
 }
 
-/// How long a denial means "not yet": new permissions and tags are in force after seconds, rarely minutes. Terraform's
-/// provider waits as long for IAM.
+/// How long a denial means "not yet": new permissions and tags take effect after seconds, rarely minutes. Terraform's
+/// provider waits the same time for IAM.
 const NOT_YET: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_secs(3);
-const NOT_ALLOWED: &str = "AWS does not allow the router's calls yet";
+const NOT_ALLOWED: &str = "AWS does not yet allow the router's calls";
 
 /// The result of one self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,13 +126,13 @@ impl SelfTestResult {
     }
 }
 
-/// Whether a refusal may be about permissions, tags, a role or a queue that AWS does not see everywhere yet.
+/// Whether a refusal may be caused by permissions, tags, a role or a queue that has not propagated everywhere yet.
 fn may_pass(code: &str) -> bool {
     aws_code::is_denied(code) || aws_code::is_unauthenticated(code) || aws_code::is_absent(code)
 }
 
 /// Runs the self-test of a version with these settings. While AWS denies the router's calls, it repeats it for two minutes.
-/// A failure says what state things are in.
+/// A failure states the current state.
 pub(super) async fn pass_self_test(
     cloud: &Writing<'_>,
     (function, version): (&FunctionName, u64),
@@ -143,7 +142,7 @@ pub(super) async fn pass_self_test(
     cloud.waiting.report("the published version runs its self-test");
     let (number, request) = (version.to_string(), self_test_request());
     let verdict = allowed(cloud.waiting, || async {
-        // What Lambda cannot do with a version that was just published is a reason to wait for minutes.
+        // If Lambda cannot run a version that was just published, kibus waits for minutes.
         let invoke = || invoke_once(cloud, function, &number, &request);
         let invoked = cloud.until_seen(INVOKE, &[], invoke).await?;
         Ok(SelfTestResult::of(invoked, settings))
@@ -160,7 +159,7 @@ pub(super) async fn pass_self_test(
     }
 }
 
-/// Asks the live version once. `None` if it does not exist or is not ready: the state of the function says so.
+/// Tests the live version once. `None` if it does not exist or is not ready: the state of the function shows that.
 pub(super) async fn live_test(cloud: &AwsCloud) -> Result<Option<LiveTest>, Fault> {
     match invoke_once(cloud, &cloud.scope.router_function(), LIVE, &self_test_request()).await {
         Ok(Invoked::Answered(payload)) => Ok(Some(LiveTest::of_payload(&payload))),
@@ -169,7 +168,7 @@ pub(super) async fn live_test(cloud: &AwsCloud) -> Result<Option<LiveTest>, Faul
     }
 }
 
-/// What a fault of an invocation says about the version; the fault itself, if it says nothing.
+/// What a fault of an invocation means for the version, or the fault itself if it means nothing.
 fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
     let key = |code: &str| aws_code::is_service_denied(code) || aws_code::is_unusable_key(code);
     if fault.code.as_deref().is_some_and(key) {
@@ -185,8 +184,7 @@ fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
     }
 }
 
-/// Repeats a test until AWS does not deny the router's calls any more, or [`NOT_YET`] is over. Every change of the codes is
-/// reported.
+/// Repeats a test until AWS no longer denies the router's calls, or [`NOT_YET`] is over. Reports every change of the codes.
 async fn allowed<F>(waiting: Waiting<'_>, test: impl Fn() -> F) -> Result<SelfTestResult, Fault>
 where
     F: Future<Output = Result<SelfTestResult, Fault>>,

@@ -41,8 +41,8 @@ pub(super) async fn create(cloud: &Writing<'_>, group: &LogGroup) -> Result<(), 
     let LogGroup { name, retention_days, tags, .. } = group;
     let input = json!({ "logGroupName": name.as_str(), "tags": tags.0 });
     accepted(cloud, logs::CREATE_LOG_GROUP, &input).await?;
-    // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and
-    // the operator policy does not.
+    // A denial of the second call is not retried: it could succeed only if a permission depended on the tags of the
+    // group, and the operator policy has none.
     match retention_days {
         Some(_) => retain(cloud, group).await,
         None => Ok(()),
@@ -81,13 +81,13 @@ async fn retain(cloud: &Writing<'_>, group: &LogGroup) -> Result<(), Fault> {
     accepted(cloud, action, &input).await
 }
 
-/// Makes a call whose answer has no members, again as long as another change is in progress.
+/// Makes a call whose answer has no members, and repeats it while another change is in progress.
 async fn accepted(cloud: &Writing<'_>, action: &'static str, input: &Value) -> Result<(), Fault> {
     let send = || cloud.json::<IgnoredAny>(&cloud.logs, action, input.clone());
     cloud.until_seen(action, &[], send).await.map(drop)
 }
 
-/// How far back drops are read, in seconds.
+/// How far back the search for drops reads, in seconds.
 const DAY: u64 = 24 * 60 * 60;
 /// How many calls a search for drops takes at most.
 const CALLS: usize = 10;
@@ -142,8 +142,8 @@ async fn page(
     Ok(page.unwrap_or_default())
 }
 
-/// The lines in a log group that match a pattern, since a time in milliseconds of the Unix epoch; and whether these are
-/// all, within this many calls.
+/// The lines in a log group that match a pattern, since a time in milliseconds of the Unix epoch; and whether the list
+/// is complete, within this many calls.
 pub(super) async fn lines(
     cloud: &AwsCloud,
     group: &LogGroupName,

@@ -1,4 +1,4 @@
-//! Messages that kibus sends and receives itself: dead letters and probes. And what it invokes the router with, instead of a
+//! Messages that kibus sends and receives itself: dead letters and probes; and invocations of the router in place of a
 //! message in the hub queue.
 
 use std::collections::BTreeSet;
@@ -27,14 +27,14 @@ use crate::model::{
 
 /// The lines of the router about messages that it returned to their queue.
 const RETRIES: &str = "{ $.message = \"retried\" }";
-/// How many calls a search of the log takes at most. Each searches about a megabyte.
+/// How many calls a search of the log takes at most. Each call searches about a megabyte.
 const LOG_CALLS: usize = 50;
-/// How long a receive hides what it shows, in seconds. With none, one answer may hold the same message ten times (S28).
+/// How long a receive hides what it shows, in seconds. Without it, one answer could contain the same message ten times (S28).
 const HIDES: i32 = 1;
 
 impl AwsCloud {
     /// Receives as many messages as one call returns, and waits these seconds for the first: long polling queries all of a
-    /// queue's servers, short polling only some. `options` sets the rest of the call.
+    /// queue's servers, short polling only some. `options` sets the other parameters.
     pub(super) async fn received(
         &self,
         queue: &QueueName,
@@ -182,7 +182,7 @@ fn event(body: Option<&str>) -> Value {
 mod tests {
     use super::*;
 
-    /// S28: one answer may hold the same message ten times.
+    /// S28: one answer can contain the same message ten times.
     #[test]
     fn s28_copies_of_a_message_count_once() {
         let messages = ["1", "1", "2", "1"].map(|id| Message::builder().message_id(id).build());

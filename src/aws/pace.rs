@@ -1,6 +1,6 @@
-//! Calls at the pace that AWS allows. A throttled call was not executed: it waits, and is sent again as long as other calls
-//! of its service succeed. The SDK retries no throttled call, so these waits count toward neither its attempts nor its
-//! time limit.
+//! Calls at the pace that AWS allows. A throttled call was not executed: it waits, and is sent again while other calls
+//! of its service succeed. The SDK does not retry throttled calls, so these waits count toward neither its attempts nor
+//! its time limit.
 
 mod line;
 
@@ -36,19 +36,19 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// What AWS has throttled, now and from now on.
+    /// The calls that AWS has throttled so far, kept up to date.
     pub(super) fn slowdown(&self) -> watch::Receiver<Slowdown> {
         self.slowdown.subscribe()
     }
 
-    /// Whether AWS has throttled a call that it counts together with this one.
+    /// Whether AWS has throttled a call that shares a rate limit with this one.
     pub(super) fn is_slowed(&self, action: &str) -> bool {
         let lines = locked(&self.lines);
         lines.get(&Group::of(action)).is_some_and(Line::is_slowed)
     }
 
-    /// Makes a call, by its name in IAM, again as long as it is throttled: up to ten minutes, in which its service throttles every
-    /// call. After a request to stop, it does not wait.
+    /// Makes a call, by its name in IAM, and repeats it while it is throttled, until its service has throttled every
+    /// call for ten minutes. After a request to stop, it does not wait.
     pub(super) async fn call<T, F>(
         &self,
         action: &str,
@@ -65,7 +65,7 @@ impl Pace {
             let answer = attempt().await;
             match answer {
                 Err(fault) if fault.kind == FaultKind::Throttled => self.throttled(&group, sent, fault)?,
-                // It says nothing about the rate.
+                // This says nothing about the rate.
                 Err(fault) if fault.kind == FaultKind::Unreachable => return Err(fault),
                 answer => {
                     self.answered(&group, sent);
@@ -105,7 +105,7 @@ impl Pace {
     }
 }
 
-/// The place of a call in its line. Whoever drops it leaves the line.
+/// The place of a call in its line. Dropping it leaves the line.
 struct Place<'a> {
     pace: &'a Pace,
     group: &'a Group,
@@ -130,21 +130,21 @@ impl Drop for Place<'_> {
     }
 }
 
-/// The calls that share a rate. The service is named as in text.
+/// The calls that share a rate. The service name is as shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     service: &'static str,
-    /// The action, for a service that counts each apart, or what they have in common.
+    /// The action, if the service counts each action separately, or what the actions have in common.
     actions: String,
 }
 
-/// What a group of actions is called that a service counts together.
+/// The name for a group of actions that share a rate limit.
 const TOGETHER: &str = "*";
 
 impl Group {
-    /// The group of an action, as IAM names it. IAM counts all of its actions together; Lambda those of its control plane,
-    /// without `GetFunction` (Lambda developer guide, "Lambda quotas"); SQS those about tags (SQS developer guide, "Amazon
-    /// SQS cost allocation tags"). The other services count each action apart.
+    /// The group of an action, as IAM names it. IAM counts all of its actions together; Lambda its control plane
+    /// actions, except `GetFunction` (Lambda developer guide, "Lambda quotas"); SQS its tag actions (SQS developer
+    /// guide, "Amazon SQS cost allocation tags"). The other services count each action separately.
     fn of(action: &str) -> Self {
         let (service, name) = action.split_once(':').unwrap_or((action, ""));
         let (service, actions) = match service {
@@ -170,7 +170,7 @@ impl Group {
     }
 }
 
-/// Since when each service has throttled every call, from any start.
+/// Since when each service has throttled every call, measured from any start.
 #[derive(Debug, Default)]
 struct Silence(BTreeMap<&'static str, Duration>);
 
@@ -179,10 +179,10 @@ impl Silence {
         self.0.remove(service);
     }
 
-    /// Takes a throttled call. Fails with what to report, if the service has throttled every call for too long.
+    /// Records a throttled call. If the service has throttled every call for too long, fails with the message to report.
     fn throttled(&mut self, service: &'static str, now: Duration) -> Result<(), String> {
         let since = *self.0.entry(service).or_insert(now);
-        // STS is asked first, and by one call.
+        // STS is called first, and once.
         let longest = Duration::from_secs(if service == "STS" { 30 } else { 600 });
         if now - since < longest {
             return Ok(());
@@ -238,13 +238,13 @@ mod tests {
         let pace = Pace::default();
         let (ask, asked) = watch::channel(false);
         let attempt = async || {
-            // Nobody has to receive it.
+            // No one has to receive it.
             let _ = ask.send(true);
             Err::<(), _>(throttle("iam:PutRolePolicy"))
         };
         let called = pace.call("iam:PutRolePolicy", Waiting::new(&|_| {}, &asked), attempt).await;
         let fault = called.unwrap_err();
-        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Stopped, "slowed down by IAM's rate"));
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Stopped, "slowed down by IAM's rate limit"));
     }
 
     #[test]

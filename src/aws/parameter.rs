@@ -1,5 +1,6 @@
-//! Parameters of Parameter Store: the one with the settings of a hub, and what its writes share with those of records. Creating
-//! is atomic: without `Overwrite`, Parameter Store refuses a name that exists (Systems Manager API reference, `PutParameter`).
+//! Parameters of Parameter Store: the one with the settings of a hub, and what writes of settings and records share.
+//! Creating is atomic: without `Overwrite`, Parameter Store refuses a name that exists (Systems Manager API reference,
+//! `PutParameter`).
 
 use std::collections::BTreeSet;
 
@@ -57,7 +58,7 @@ async fn held(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Held>, Fa
 }
 
 pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
-    // A slash at the end would be part of what AWS compares with a policy.
+    // AWS would compare a trailing slash with the policy, too.
     let input = json!({ "Path": SETTINGS_PATH.trim_end_matches('/') });
     let parameters = cloud.json_pages(&cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST).await?;
     let bus = |found: &Value| found["Name"].as_str()?.strip_prefix(SETTINGS_PATH)?.parse().ok();
@@ -68,7 +69,7 @@ pub(super) async fn create(cloud: &Writing<'_>, parameter: &Parameter) -> Result
     put_new(cloud, &parameter.name, document(parameter)?, &parameter.tags_of_new).await
 }
 
-/// A version that becomes pinned passes its self-test before anything is written.
+/// A version must pass its self-test before it is pinned; nothing is written before that.
 pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Parameter>) -> Result<(), Fault> {
     let Update { from, to, fields } = update;
     let Changes { fields: _, tags: _ } = Changes::<ParameterField>::among(PUT, fields)?;
@@ -79,7 +80,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Parameter>) -
     put_over(cloud, &to.name, document(to)?, from.version).await
 }
 
-/// Deletes the settings of a hub, unless a record of kibus remains: a cluster that another run has added meanwhile.
+/// Deletes the settings of a hub, unless a record of kibus remains: a cluster that another run has added in the meantime.
 pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<(), Fault> {
     let action = ssm::DELETE_PARAMETER;
     cloud
@@ -89,7 +90,7 @@ pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<
         .await
         .map_err(|fault| match fault.kind {
             FaultKind::Unsettled => {
-                let message = "another run has added a cluster to this hub meanwhile; the settings of the hub stay";
+                let message = "another run has just added a cluster to this hub; the settings of the hub stay";
                 Fault { kind: FaultKind::Changed, message: message.to_owned(), ..fault }
             }
             _ => fault,
@@ -97,7 +98,7 @@ pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<
     delete_one(cloud, name).await
 }
 
-/// A record that kibus made, if one remains. One that another tool made may outlive its hub.
+/// A record that kibus created, if one remains. A record that another tool created may outlive its hub.
 async fn added_meanwhile(cloud: &AwsCloud) -> Result<Option<ParameterName>, Fault> {
     let mut token = None;
     for _ in 0..MOST_PAGES {
@@ -148,7 +149,7 @@ pub(super) async fn put_new(
     cloud
         .settled(PUT, WaitReason::ParameterLeaving, || async {
             match send(cloud, PUT, &input).await {
-                // The name of a parameter that was deleted moments ago.
+                // The name may belong to a parameter that was just deleted.
                 Err(fault) if fault.kind == FaultKind::Exists && held(cloud, name).await?.is_none() => Ok(None),
                 answer => answer.map(Some),
             }
@@ -156,8 +157,8 @@ pub(super) async fn put_new(
         .await
 }
 
-/// Writes a parameter over the version that was read. Every write counts one version, so a higher one shows another writer,
-/// unless all of them wrote this value: the SDK repeats a write whose answer is lost.
+/// Writes a parameter over the version that was read. Every write increments the version, so a higher version shows
+/// another writer, unless all writes had this value: the SDK repeats a write if its response is lost.
 pub(super) async fn put_over(cloud: &Writing<'_>, name: &ParameterName, value: String, read: u64) -> Result<(), Fault> {
     let mut input = written(name, value.clone());
     input["Overwrite"] = true.into();
@@ -167,11 +168,11 @@ pub(super) async fn put_over(cloud: &Writing<'_>, name: &ParameterName, value: S
         return Ok(());
     }
     if version <= read {
-        let message = "it was deleted since the plan was made, and this command has written it again";
+        let message = "it was deleted after the plan was made, and this command has written it again";
         return Err(Fault::new(FaultKind::Gone, PUT, message));
     }
     let history = cloud.json_pages(&cloud.ssm, ssm::GET_PARAMETER_HISTORY, json!({ "Name": name.as_str() }), LIST);
-    // It only tells who it was, so a denial is an empty answer.
+    // It only shows who it was, so a denial counts as an empty answer.
     let history = history.await.unwrap_or_default();
     let of_others = |one: &&Value| one["Version"].as_u64() > Some(read) && one["Value"].as_str() != Some(&value);
     let others: Vec<&Value> = history.iter().filter(of_others).collect();
@@ -180,19 +181,19 @@ pub(super) async fn put_over(cloud: &Writing<'_>, name: &ParameterName, value: S
     }
     let by = others.iter().rev().find_map(|one| one["LastModifiedUser"].as_str()).unwrap_or("someone else");
     let message = format!(
-        "{} has written it since the plan was made; what this command wrote is in it now, and `aws ssm get-parameter-history` \
-         shows the other value",
+        "{} wrote it after the plan was made; it now holds the value of this command, and `aws ssm \
+         get-parameter-history` shows the other value",
         by.escape_debug()
     );
     Err(Fault::new(FaultKind::Changed, PUT, message))
 }
 
 fn written(name: &ParameterName, value: String) -> Value {
-    // Without a tier, the default of the account decides, and another one costs.
+    // Without a tier, the account's default applies, and other tiers cost money.
     json!({ "Name": name.as_str(), "Type": "String", "Tier": "Standard", "Value": value })
 }
 
-/// Makes a call whose answer has nothing of interest.
+/// Makes a call and ignores its answer.
 pub(super) async fn send(cloud: &AwsCloud, action: &'static str, input: &Value) -> Result<(), Fault> {
     let answer = cloud.json::<IgnoredAny>(&cloud.ssm, action, input.clone());
     answer.await.map(drop)

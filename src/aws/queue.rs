@@ -1,7 +1,7 @@
 //! SQS queues.
 //!
-//! A queue is read by its computed URL: `GetQueueUrl` also says "does not exist" where access is denied. A change of a
-//! queue's attributes takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
+//! A queue is read by its computed URL: `GetQueueUrl` also answers "does not exist" if access is denied. Changes of
+//! queue attributes take up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,15 +28,15 @@ use crate::plan::FieldChange;
 
 const CREATE: &str = sqs::CREATE_QUEUE;
 
-/// The pause before a queue stops accepting what others send, as text and time: the router must deliver to it by then. The
-/// tags may be new, and SQS may give old ones for some seconds, which the router then remembers.
+/// The pause before a queue stops accepting messages from others, as text and time: by then, the router must be able to
+/// deliver to it. If the tags are new, SQS may return old ones for some seconds, and the router caches them.
 const ROUTER_LEARNS: (&str, Duration) = (
-    "the router may not deliver to this queue yet; until it does, others may still send",
+    "the router may not deliver to this queue yet; until it does, others can still send",
     TAGS_REMEMBERED.saturating_add(Duration::from_secs(30)),
 );
 
-/// SQS accepts a delete at once and takes up to a minute for it; until then it may answer for the queue (SQS API reference,
-/// `DeleteQueue`). The pause between two creates meanwhile.
+/// The pause between two attempts to create a queue. SQS accepts a delete immediately and takes up to a minute for it;
+/// until then it may answer for the queue (SQS API reference, `DeleteQueue`).
 const STILL_ANSWERS: (&str, Duration) = ("SQS still answers for an older queue of this name", Duration::from_secs(3));
 
 pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, Depth)>, Fault> {
@@ -46,7 +46,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
         if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, || call.clone().send()).await)
     };
     let (attributes, tags) = if cloud.pace.is_slowed(sqs::LIST_QUEUE_TAGS) {
-        // A queue that does not exist costs no tag call.
+        // A queue that does not exist needs no tag call.
         match attributes.await? {
             None => return Ok(None),
             attributes => (attributes, tags(cloud, &url).await?),
@@ -66,13 +66,13 @@ async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
     Ok(answer.map(|answer| answer.tags.unwrap_or_default().into_iter().collect()))
 }
 
-/// Creates a queue and reads it back. `CreateQueue` succeeds for an existing queue with the same attributes, whoever manages
-/// it, and for a deleted one that SQS still answers for: that one has the mark of a delete, or, if it was deleted by hand, is
-/// older than the command. Then the create is repeated until SQS has deleted the queue, and it fails if the queue stays. One that is
-/// older than the request only is that of another run.
+/// Creates a queue and reads it back. `CreateQueue` succeeds for an existing queue with the same attributes, whoever
+/// manages it, and for a deleted queue that SQS still answers for: that queue has the deletion mark or, if it was
+/// deleted by hand, is older than the command. Then the create is repeated until SQS has deleted the queue, and it
+/// fails if the queue stays. A queue that is only older than the request comes from another run.
 ///
-/// The tags are read for every queue. The answer has only the URL, and the age is in whole seconds with a slack: it shows
-/// that a queue is old, and not that nobody else created it just before the request.
+/// The tags are read for every queue. The answer has only the URL, and the age is in whole seconds and imprecise: it
+/// can show that a queue is old, but not that no one else created it just before the request.
 pub(super) async fn create(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
     let url = cloud.queue_url(&queue.name);
     let began = Instant::now();
@@ -95,12 +95,12 @@ pub(super) async fn create(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fau
         if !is_marked && !is_older {
             answer?;
             if !has_waited && is_before(began) {
-                return Err(Fault::new(FaultKind::Exists, CREATE, "another run has created it meanwhile"));
+                return Err(Fault::new(FaultKind::Exists, CREATE, "another run has just created it"));
             }
             return if has_waited { still_recorded(cloud, queue).await } else { Ok(()) };
         }
         if began.elapsed() >= MARK_COUNTS {
-            let message = "a queue of this name exists, which was made or marked as being deleted before";
+            let message = "a queue with this name already exists, or is marked for deletion";
             return Err(Fault::new(FaultKind::Changed, CREATE, message));
         }
         if !std::mem::replace(&mut has_waited, true) {
@@ -118,7 +118,7 @@ async fn still_recorded(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault>
     }
 }
 
-/// The tags of a queue that was just created, and its age, if SQS says it: it may not be found yet, or without its tags.
+/// The tags of a queue that was just created, and its age, if SQS returns it: the queue, or its tags, may not be visible yet.
 async fn created(cloud: &Writing<'_>, url: &str) -> Result<(Tags, Option<Duration>), Fault> {
     let exists = AtomicBool::new(false);
     let read = cloud.settled(sqs::LIST_QUEUE_TAGS, WaitReason::QueueUnknown, || async {
@@ -133,7 +133,7 @@ async fn created(cloud: &Writing<'_>, url: &str) -> Result<(Tags, Option<Duratio
 }
 
 fn not_managed() -> Fault {
-    let message = "a queue of this name exists that kibus does not manage; nothing of it was changed";
+    let message = "a queue with this name exists that kibus does not manage; it was not changed";
     Fault::new(FaultKind::NotManaged, CREATE, message)
         .advised("use another bus, cluster or --queue-name, or delete the resource if nothing needs it")
 }
@@ -144,8 +144,8 @@ async fn request(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
     cloud.write(CREATE, || call.clone().send()).await
 }
 
-/// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
-/// stop those who sent to it before.
+/// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy
+/// may lock out previous senders.
 pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Result<(), Fault> {
     let (action, queue) = (sqs::SET_QUEUE_ATTRIBUTES, update.to);
     let Changes { fields, tags } = Changes::among(action, update.fields)?;
@@ -177,7 +177,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
     still_recorded(cloud, queue).await
 }
 
-/// Whether a change takes a policy away that lets others send to the queue, and the new policy does not.
+/// Whether a change replaces a policy that lets others send to the queue with one that does not.
 fn stops_other_senders(change: &FieldChange) -> bool {
     let senders = |policy: &FieldValue| match policy {
         FieldValue::Document(policy) => other_senders(policy),
@@ -186,8 +186,8 @@ fn stops_other_senders(change: &FieldChange) -> bool {
     change.is_of(QueueField::Policy) && !senders(&change.from).is_subset(&senders(&change.to))
 }
 
-/// Marks a queue as being deleted, and requests the delete once a read shows the mark. Whoever reads the queue before it is
-/// gone knows that it does not stay, also if this process ends between the two calls.
+/// Marks a queue for deletion, and requests the delete once a read shows the mark. Anyone who reads the queue before it
+/// is gone sees that it will not stay, even if this process ends between the two calls.
 pub(super) async fn delete(cloud: &Writing<'_>, name: &QueueName) -> Result<(), Fault> {
     let url = &cloud.queue_url(name);
     let request = async {
@@ -203,7 +203,7 @@ pub(super) async fn delete(cloud: &Writing<'_>, name: &QueueName) -> Result<(), 
         if_present(cloud.call(sqs::DELETE_QUEUE, || delete.clone().send()).await)
     };
     match request.await {
-        // A condition on the tags of a missing queue may deny the call.
+        // A condition on tags may deny the call if the queue is missing.
         Err(fault) if fault.is_denied() && matches!(age(cloud, url).await, Ok(None)) => Ok(()),
         answer => answer.map(drop),
     }
@@ -218,7 +218,7 @@ async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fa
     Ok(answer.map(|answer| {
         let created: i64 = answer.attributes()?.get(&Attribute::CreatedTimestamp)?.parse().ok()?;
         let answered = date.seconds();
-        // A queue that is newer than the answer about it has no age yet.
+        // A queue that is newer than the answer has no age yet.
         let seconds = answered?.checked_sub(created)?.max(0);
         Some(Duration::from_secs(seconds.unsigned_abs()))
     }))
@@ -255,7 +255,7 @@ pub(super) fn depth(attributes: &HashMap<Attribute, String>) -> Depth {
     }
 }
 
-/// The attributes of a new queue. It has nothing to remove, and without a limit SQS gives it the largest of its Region.
+/// The attributes of a new queue. There is nothing to remove, and without a limit SQS uses the maximum of the Region.
 fn attributes_of_new(queue: &Queue) -> HashMap<Attribute, String> {
     let mut attributes = attributes_of(queue, QueueField::ALL);
     attributes.retain(|_, value| !value.is_empty());
@@ -265,7 +265,7 @@ fn attributes_of_new(queue: &Queue) -> HashMap<Attribute, String> {
     attributes
 }
 
-/// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.
+/// The attributes that hold these fields, with their values in the form that SQS expects; empty text removes one.
 fn attributes_of(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, String> {
     let document = |document: &Option<Document>| document.as_ref().map(Document::compact).unwrap_or_default();
     let mut attributes = HashMap::new();
@@ -311,12 +311,12 @@ fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
     }
 }
 
-/// A redrive policy; an invalid one is kept as text, so that it differs.
+/// A redrive policy; an invalid policy is kept as text, so that it differs.
 fn redrive(text: &str) -> Redrive {
     let policy = document::read(text);
     let policy = policy.value();
     let arn = policy.get("deadLetterTargetArn").and_then(Value::as_str);
-    // SQS returns the count as it was sent, which may be text.
+    // SQS returns the count as sent, possibly as text.
     let count = policy.get("maxReceiveCount").and_then(|count| match count {
         Value::String(text) => text.parse().ok(),
         other => other.as_u64().and_then(|count| u32::try_from(count).ok()),
@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// S11: the most that SQS accepts differs by Region.
+    /// S11: the maximum that SQS accepts differs by Region.
     #[test]
     fn a_new_queue_has_the_limit_of_its_region_and_a_lower_one_is_raised_to_what_every_region_accepts() {
         let queue = |bytes: u32| {
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(attributes_of(&largest, &[QueueField::MaxMessageSize])[&Attribute::MaximumMessageSize], "262144");
     }
 
-    /// S11: values are text, and SQS returns the count as it was sent.
+    /// S11: values are text, and SQS returns the count as sent.
     #[test]
     fn a_count_is_a_number_or_its_text() {
         for (count, read) in [("5", 5), ("\"5\"", 5), ("-1", 0), ("5.5", 0), ("99999999999", 0), ("[5]", 0)] {

@@ -1,4 +1,4 @@
-//! What can be asked of an account and Region.
+//! What kibus can read from an account and Region.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -33,22 +33,22 @@ use crate::model::{
 };
 use crate::wire::sns::attributes;
 
-/// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, so an
-/// answer has at most 18 MB.
+/// The number of roles per page. With the longest trust policy and inline policies, percent-encoded, each role takes 60
+/// kB, so an answer has at most 18 MB.
 const PAGE: i32 = 300;
 
-/// The length of the time that is asked about, in seconds.
+/// The length of the requested period, in seconds.
 const DAY: u64 = 86_400;
 const HOUR: u64 = 3_600;
-/// The length of the time of one value, in seconds.
+/// The period of one value, in seconds.
 const PERIOD: u64 = 300;
 /// The metrics that are read (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
 const METRICS: [&str; 4] =
     ["NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfEmptyReceives", "NumberOfMessagesDeleted"];
-/// The queues of one call. A call may have 500 queries, and a page of its answer 100,800 values (CloudWatch API reference,
-/// `GetMetricData`), which four metrics of 87 queues have in a day.
+/// The queues of one call. A call can have 500 queries, and a page of its answer 100,800 values (CloudWatch API
+/// reference, `GetMetricData`): one day of four metrics for 87 queues.
 const QUEUES: usize = 80;
-/// The empty receives of a period with long polling: at 20 s each there are 15, and fewer if messages arrive.
+/// The empty receives in a period with long polling: 15 at 20 s each, and fewer if messages arrive.
 const POLLED: f64 = 5.0;
 
 macro_rules! forwards {
@@ -115,13 +115,13 @@ impl Read for AwsCloud {
         &self,
         roles: &BTreeSet<RoleName>,
     ) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
-        // One page of IAM's report about the account has hundreds of roles, and IAM counts the calls.
+        // One page of IAM's report about the account has hundreds of roles, and IAM limits the number of calls.
         if let Some(fault) = self.roles_denied.get() {
             return Err(fault.clone());
         }
         let call = self.iam.get_account_authorization_details().filter(EntityType::Role).max_items(PAGE);
         let page = |marker| call.clone().set_marker(marker).send();
-        // The roles of others are not kept: an account can have thousands.
+        // Other roles are not kept: an account can have thousands.
         let wanted = |page: GetAccountAuthorizationDetailsOutput| {
             let all = page.role_detail_list.unwrap_or_default().into_iter();
             (Some(all.filter_map(|role| details(role, roles)).collect()), page.marker)
@@ -161,7 +161,7 @@ fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, V
     Some((name, inline.collect()))
 }
 
-/// The queries about a queue, which is the one at this place.
+/// The queries about the queue at this index.
 fn queries(at: usize, queue: &QueueName) -> impl Iterator<Item = Value> {
     let metrics = METRICS.iter().enumerate();
     metrics.map(move |(number, name)| query(format!("q{at}_{number}"), name, queue, PERIOD))
@@ -173,15 +173,15 @@ fn query(id: String, metric: &str, queue: &QueueName, period: u64) -> Value {
     json!({"Id": id, "MetricStat": {"Metric": metric, "Period": period, "Stat": "Sum"}})
 }
 
-/// The series of these queries. An answer of more than one page may repeat an id with further values.
+/// The series of these queries. If an answer has several pages, an id may appear again with further values.
 async fn metrics(cloud: &AwsCloud, queries: Vec<Value>, start: u64, end: u64) -> Result<Vec<Value>, Fault> {
     let input = json!({ "StartTime": start, "EndTime": end, "MetricDataQueries": queries });
     let list = ["MetricDataResults", "NextToken"];
     cloud.json_pages(&cloud.metrics, cloudwatch::GET_METRIC_DATA, input, list).await
 }
 
-/// What happened on each queue. SQS reports every metric of an active queue, also zeros, so a queue that lacks one is missing: no
-/// data says nothing.
+/// What happened on each queue. SQS reports every metric of an active queue, including zeros. A queue without some
+/// metric is left out: missing data proves nothing.
 fn active(queues: &[&QueueName], series: &[Value], now: u64) -> BTreeMap<QueueName, QueueActivity> {
     let mut found: BTreeMap<&QueueName, [Vec<(u64, f64)>; METRICS.len()]> = BTreeMap::new();
     for series in series {
@@ -206,13 +206,13 @@ fn activity([sent, received, empty, deleted]: &[Vec<(u64, f64)>; METRICS.len()],
         receives: sum(&receives),
         deleted: sum(deleted),
         polled: empty.iter().filter(|(_, count)| *count >= POLLED).count() as u64,
-        // A queue without data of the first minutes is new, or was idle.
+        // A queue without data for the first minutes is new, or was idle.
         receives_of_last_hour: empty.iter().any(|(time, _)| (begin..=hour).contains(time)).then(|| sum(&recent)),
         last_receive: receives.iter().filter(|(_, count)| *count > 0.0).map(|(time, _)| *time).max(),
     }
 }
 
-/// The sum of a metric of a queue in the whole minutes since this one.
+/// The sum of a queue metric in the whole minutes since this one.
 pub(super) async fn metric_sum(cloud: &AwsCloud, queue: &QueueName, metric: &str, since: i64) -> Result<u64, Fault> {
     let since = u64::try_from(since).unwrap_or_default();
     let queries = vec![query("q".to_owned(), metric, queue, 60)];
@@ -220,7 +220,7 @@ pub(super) async fn metric_sum(cloud: &AwsCloud, queue: &QueueName, metric: &str
     Ok(whole(series.iter().flat_map(|series| numbers(series, "Values")).sum()))
 }
 
-/// The begins of the newest periods with a heartbeat, and with a message sent to the probe queue; and the slowest delivery.
+/// The start of the newest period with a heartbeat, and of the newest with a message sent to the probe queue; and the slowest delivery.
 async fn hub_activity(cloud: &AwsCloud) -> Result<Option<HubActivity>, Fault> {
     let dimensions = json!([{"Name": "bus", "Value": cloud.scope.bus}]);
     let of_router = |id: &str, name: &str, statistic: &str| {
@@ -230,7 +230,7 @@ async fn hub_activity(cloud: &AwsCloud) -> Result<Option<HubActivity>, Fault> {
     let (counted, delay) = (of_router("counted", "Heartbeat", "Sum"), of_router("delay", "Delay", "Maximum"));
     let sent = query("sent".to_owned(), "NumberOfMessagesSent", &cloud.scope.probe_queue(), PERIOD);
     let now = cloud.now();
-    // The end is not included, and a metric of this second counts.
+    // The end is exclusive, and a metric of this second counts.
     let series = metrics(cloud, vec![counted, sent, delay], now.saturating_sub(DAY), now + 60).await?;
     let of = |id: &'static str| series.iter().filter(move |series| series["Id"] == id);
     let delays = of("delay").flat_map(|series| numbers(series, "Values"));
@@ -241,14 +241,14 @@ async fn hub_activity(cloud: &AwsCloud) -> Result<Option<HubActivity>, Fault> {
     }))
 }
 
-/// The begin of the newest period whose value is not zero, in seconds of the Unix epoch.
+/// The start of the newest period with a nonzero value, in seconds of the Unix epoch.
 fn newest<'a>(series: impl IntoIterator<Item = &'a Value>) -> Option<u64> {
     let periods = series.into_iter().flat_map(|series| numbers(series, "Timestamps").zip(numbers(series, "Values")));
     let periods = periods.filter(|(_, count)| *count > 0.0);
     periods.map(|(time, _)| whole(time)).max()
 }
 
-/// The numbers in a list of a series of CloudWatch.
+/// The numbers in a list of a CloudWatch series.
 fn numbers<'a>(series: &'a Value, member: &str) -> impl Iterator<Item = f64> + use<'a> {
     let numbers = series[member].as_array().into_iter().flatten();
     numbers.filter_map(Value::as_f64)
@@ -278,19 +278,19 @@ async fn tagged_buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
 
 /// The queues with the tags of a cluster of the bus.
 async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeMap<QueueName, Tags>, Fault> {
-    // A tag without a value stands for every value.
+    // A tag filter without a value matches every value.
     let filters = json!([{ "Key": tags::BUS, "Values": [cloud.scope.bus.as_str()] }, { "Key": tags::CLUSTER }]);
     Ok(tagged(cloud, filters).await?.into_iter().collect())
 }
 
-/// The queues that the tagging API knows with these tags. It is late with new and with deleted queues.
+/// The queues that the tagging API lists for these tags. It lags behind for new and deleted queues.
 async fn tagged(cloud: &AwsCloud, filters: Value) -> Result<Vec<(QueueName, Tags)>, Fault> {
     let input = json!({ "ResourceTypeFilters": ["sqs"], "TagFilters": filters });
     let list = ["ResourceTagMappingList", "PaginationToken"];
     let queues = cloud.json_pages(&cloud.tagging, tag::GET_RESOURCES, input, list).await?;
     let text = |tag: &Value, member: &str| tag[member].as_str().map(str::to_owned);
     let queue = |found: &Value| {
-        // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
+        // A name that kibus does not accept, such as a FIFO queue name, does not belong to a cluster queue.
         let name = found["ResourceARN"].as_str()?.rsplit(':').next()?.parse().ok()?;
         let tags = found["Tags"].as_array().into_iter().flatten();
         Some((name, tags.filter_map(|tag| Some((text(tag, "Key")?, text(tag, "Value")?))).collect()))
@@ -301,7 +301,7 @@ async fn tagged(cloud: &AwsCloud, filters: Value) -> Result<Vec<(QueueName, Tags
 #[expect(clippy::ptr_arg, reason = "this is the key of the question")]
 async fn queues(cloud: &AwsCloud, prefix: &String) -> Result<BTreeSet<QueueName>, Fault> {
     let prefix = Some(prefix.clone()).filter(|prefix| !prefix.is_empty());
-    // Without a page size SQS returns one page and no token for the next.
+    // Without a page size, SQS returns one page and no token for the next.
     let call = cloud.sqs.list_queues().set_queue_name_prefix(prefix).max_results(1000);
     let page = |token| call.clone().set_next_token(token).send();
     let urls = cloud.pages(sqs::LIST_QUEUES, page, |page| (page.queue_urls, page.next_token));
@@ -322,7 +322,7 @@ async fn listed_roles(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, ListedRole>
     let roles = cloud.pages(iam::LIST_ROLES, page, |page| (Some(page.roles), page.marker));
     let listed = roles.await?.into_iter().filter_map(|role| {
         let trust = role.assume_role_policy_document.map(|text| decoded(&text));
-        // The others are not kept: an account can have thousands.
+        // Others are not kept: an account can have thousands.
         let web_trust = trust.filter(|text| text.contains(":oidc-provider/")).map(|text| read(&text));
         Some((role.role_name.parse().ok()?, ListedRole { arn: role.arn, web_trust }))
     });
@@ -372,10 +372,10 @@ async fn unreserved_concurrency(cloud: &AwsCloud) -> Result<Option<u32>, Fault> 
     Ok(limit.and_then(|limit| limit.unreserved_concurrent_executions?.try_into().ok()))
 }
 
-/// The longest time of a call with its retries. Kibus works without EKS, and a network may have no way to its endpoint.
+/// The longest time of a call with its retries. Kibus works without EKS, and a network may have no route to its endpoint.
 const LONGEST_OF_EKS: Duration = Duration::from_secs(20);
 
-/// A configuration for what is asked of EKS.
+/// A configuration for EKS calls.
 pub(super) fn eks_config(config: &SdkConfig) -> SdkConfig {
     let timeouts = config.timeout_config().map(TimeoutConfig::to_builder);
     let timeouts = timeouts.unwrap_or_default().operation_timeout(LONGEST_OF_EKS);
@@ -418,12 +418,12 @@ async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<
     Ok(Some(try_join_all(reads).await?.into_iter().flatten().collect()))
 }
 
-/// The ARN of the role of an association. With a target role, pods have the credentials of that one (API reference of EKS,
+/// The ARN of the role of an association. With a target role, pods get the credentials of that role (EKS API reference,
 /// `PodIdentityAssociation`).
 async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> Result<Option<String>, Fault> {
     let path = ["clusters", cluster.as_str(), "pod-identity-associations", association];
     let send = || cloud.eks.get("DescribePodIdentityAssociation", &path, &[]);
-    // One that went between the two calls has no role any more.
+    // An association deleted between the two calls no longer has a role.
     let answer: Option<Value> = if_present(cloud.call(eks::DESCRIBE_POD_IDENTITY_ASSOCIATION, send).await)?;
     Ok(answer.and_then(|answer| {
         let text = |name: &str| answer["association"][name].as_str();
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn a_queue_counts_if_all_of_its_metrics_are_known() {
         const NOW: u64 = 100_000;
-        // Of the first period of the hour before: 99,900 is the last.
+        // From the first period of the hour before: 99,900 is the last.
         const FIRST: u64 = 96_300;
         let names: Vec<QueueName> = ["a", "b"].map(|name| name.parse().unwrap()).into();
         let queues: Vec<&QueueName> = names.iter().collect();

@@ -1,4 +1,4 @@
-//! Records of clusters, in parameters of their own.
+//! Records of clusters, each in its own parameter.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::model::{
     BadDocument, ClusterName, ClusterRecord, ParameterName, Record, RecordField, ResourceId, Tags, calls::ssm,
 };
 
-/// How many names one call takes (Systems Manager API reference, `GetParameters` and `DeleteParameters`).
+/// How many names one call accepts (Systems Manager API reference, `GetParameters` and `DeleteParameters`).
 pub(super) const AT_ONCE: usize = 10;
 
 const PUT: &str = ssm::PUT_PARAMETER;
@@ -25,14 +25,14 @@ pub(super) async fn read(cloud: &AwsCloud, name: &ParameterName) -> Result<Optio
     Ok(several(cloud, std::slice::from_ref(name)).await?.pop())
 }
 
-/// Those of these records that exist; at most [`AT_ONCE`].
+/// The existing ones of these records; at most [`AT_ONCE`].
 pub(super) async fn several(cloud: &AwsCloud, names: &[ParameterName]) -> Result<Vec<Record>, Fault> {
     let mut answer: Value = cloud.json(&cloud.ssm, ssm::GET_PARAMETERS, json!({ "Names": names })).await?;
     let (found, _) = taken(answer.take(), ["Parameters", ""]);
     Ok(found.into_iter().flatten().filter_map(|found| described(cloud, &found)).collect())
 }
 
-/// A page of all records of the bus, and the token of the next one. A page may be empty and have one.
+/// A page of all records of the bus, and the token of the next one. A page can be empty and still have a token.
 pub(super) async fn page(cloud: &AwsCloud, token: Option<String>) -> Result<(Vec<Record>, Option<String>), Fault> {
     let input = json!({ "Path": cloud.scope.records_path(), "NextToken": token });
     let answer: Value = cloud.json(&cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input).await?;
@@ -46,13 +46,14 @@ fn described(cloud: &AwsCloud, found: &Value) -> Option<Record> {
     let text = found["Value"].as_str().unwrap_or_default();
     let content = match cloud.scope.cluster_of_record(name.as_str()) {
         Some(cluster) => ClusterRecord::from_document(text, &cluster),
-        None => Err(BadDocument::Damaged("its name is not that of a cluster".to_owned())),
+        None => Err(BadDocument::Damaged("its name is not a cluster name".to_owned())),
     };
     Some(Record { name, content, version: found["Version"].as_u64().unwrap_or_default(), tags_of_new: Tags::default() })
 }
 
-/// Fails if the record of a cluster is gone: another run has removed the cluster meanwhile, and this one has made or repaired
-/// something without a record. A record that this run has just written counts as there: it may be read as absent.
+/// Fails if the record of a cluster is gone: another run has removed the cluster, and this run has created or repaired
+/// a resource without a record. A record that this run has just written counts as existing, because a read may still
+/// miss it.
 pub(super) async fn remains(cloud: &Writing<'_>, cluster: &ClusterName) -> Result<(), Fault> {
     let (action, name) = (ssm::GET_PARAMETERS, cloud.scope.record_parameter(cluster));
     if was_answered(cloud, &ResourceId::Record(name.clone())) {
@@ -63,7 +64,7 @@ pub(super) async fn remains(cloud: &Writing<'_>, cluster: &ClusterName) -> Resul
     found.map(drop).map_err(|fault| match fault.kind {
         FaultKind::Unsettled => {
             let message = format!(
-                "another run has removed cluster `{cluster}` meanwhile, so what was written has no record; `{}` records it again",
+                "another run has just removed cluster `{cluster}`, so the resource just written has no record; `{}` records it again",
                 cloud.scope.kibus(format!("add-cluster {cluster} --adopt"))
             );
             Fault { kind: FaultKind::Changed, message, ..fault }
@@ -96,8 +97,8 @@ fn document(record: &Record) -> Result<String, Fault> {
 
 type Answer = oneshot::Sender<Result<Option<Record>, Fault>>;
 
-/// Names that wait for the next call: Parameter Store counts calls, and one takes ten names. While a call is on its way, or waits
-/// for the rate of the service, those of the next one gather.
+/// Names that wait for the next call: Parameter Store limits calls, and one call accepts ten names. While a call is in
+/// progress, or waits for the rate limit, names for the next call accumulate.
 #[derive(Debug, Default)]
 pub(super) struct Gathered(Mutex<Waiting>);
 
@@ -108,8 +109,8 @@ struct Waiting {
 }
 
 impl Gathered {
-    /// Gives what a call for this name, and for others that wait, found of it. Who finds no call on its way makes the calls for
-    /// all that come meanwhile.
+    /// Returns what a call for this name, and for others that wait, found about it. A caller that finds no call in
+    /// progress makes the calls for all names that arrive in the meantime.
     async fn answer<F>(
         &self,
         action: &str,
@@ -130,11 +131,11 @@ impl Gathered {
             let found = call(names.clone()).await;
             for (name, answer) in names.iter().zip(answers) {
                 let of_name = |found: &Vec<Record>| found.iter().find(|record| record.name == *name).cloned();
-                // Whoever waits for it is part of the same command.
+                // Everything that waits for it is part of the same command.
                 let _ = answer.send(found.as_ref().map(of_name).map_err(Fault::clone));
             }
         }
-        answered.await.unwrap_or_else(|_| Err(Fault::new(FaultKind::Rejected, action, "the call was not made")))
+        answered.await.unwrap_or_else(|_| Err(Fault::new(FaultKind::Rejected, action, "the call was never made")))
     }
 
     fn next(&self) -> Option<Vec<(ParameterName, Answer)>> {
@@ -145,7 +146,7 @@ impl Gathered {
     }
 }
 
-/// What is absent counts as deleted.
+/// A missing record counts as deleted.
 pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<(), Fault> {
     let action = ssm::DELETE_PARAMETERS;
     let call = |names: Vec<ParameterName>| async move {

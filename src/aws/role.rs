@@ -13,7 +13,7 @@ use crate::model::{Role, RoleField, RoleName, Tags, calls::iam};
 /// A role that this run has created may not be found yet.
 const NEW: &[WaitReason] = &[WaitReason::RoleUnknown];
 
-/// Notes a role that is given a permissions boundary. Changes of IAM are eventually consistent (IAM user guide, "Troubleshoot
+/// Remembers a role that receives a permissions boundary. Changes of IAM are eventually consistent (IAM user guide, "Troubleshoot
 /// IAM"), so a condition on `iam:PermissionsBoundary` may still deny the next call.
 fn note_boundary(cloud: &AwsCloud, role: &Role) {
     if role.permissions_boundary.is_some() {
@@ -21,7 +21,7 @@ fn note_boundary(cloud: &AwsCloud, role: &Role) {
     }
 }
 
-/// Why AWS may deny or not find what is about this role, for now.
+/// Why AWS may deny or not yet find anything about this role.
 pub(super) fn unseen(cloud: &AwsCloud, role: &RoleName) -> &'static [WaitReason] {
     if locked(&cloud.bounded).contains(role) { &[WaitReason::RoleUnknown, WaitReason::BoundaryUnknown] } else { NEW }
 }
@@ -72,7 +72,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Role>) -> Res
     let Changes { fields, tags } = Changes::among(iam::UPDATE_ASSUME_ROLE_POLICY, update.fields)?;
     for field in fields {
         match field {
-            // Cannot change in place: a plan replaces the role.
+            // It cannot change in place: a plan replaces the role.
             RoleField::Path => {}
             RoleField::Trust => {
                 let call = cloud.iam.update_assume_role_policy().role_name(name).policy_document(role.trust.compact());

@@ -27,7 +27,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, RolePolicy>) 
     put(cloud, update.to).await
 }
 
-/// IAM may not find a role yet that is new too, nor a condition its boundary.
+/// IAM may not find a new role yet, and a condition may not see its boundary yet.
 async fn put(cloud: &Writing<'_>, policy: &RolePolicy) -> Result<(), Fault> {
     let RolePolicy { role, name, document } = policy;
     let call = cloud.iam.put_role_policy().role_name(role).policy_name(name).policy_document(document.compact());

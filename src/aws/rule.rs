@@ -32,7 +32,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
     Ok(Some(Rule {
         name: name.clone(),
         description: rule.description.unwrap_or_default(),
-        // A rule by schedule has no pattern.
+        // A scheduled rule has no pattern.
         pattern: rule.event_pattern.as_deref().map_or(Document::new(Value::Null), document::read),
         schedule: rule.schedule_expression,
         enabled: rule.state != Some(RuleState::Disabled),
@@ -78,7 +78,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Rule>) -> Res
         }
     }
     if settings {
-        // For an existing rule AWS ignores tags here, and other servers replace all of them.
+        // For an existing rule, AWS ignores tags here, and other servers replace all of them.
         put_rule(cloud, rule, None).await?;
     }
     if target {
@@ -97,8 +97,8 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Rule>) -> Res
     .await
 }
 
-/// Removes kibus's target and then the rule. EventBridge may still see the target for minutes. A target that kibus does
-/// not manage keeps the rule.
+/// Removes kibus's target and then the rule. EventBridge may still see the target for minutes. If the rule has a target
+/// that kibus does not manage, it stays.
 pub(super) async fn delete(cloud: &Writing<'_>, name: &RuleName) -> Result<(), Fault> {
     if if_present(remove_target(cloud, name).await)?.is_none() {
         return Ok(());
@@ -140,7 +140,7 @@ async fn put_rule(cloud: &Writing<'_>, rule: &Rule, tags: Option<Vec<Tag>>) -> R
         tags: _,            // sent only for a new rule
     } = rule;
     let state = if *enabled { RuleState::Enabled } else { RuleState::Disabled };
-    // PutRule resets what it leaves out.
+    // PutRule resets everything that it omits.
     let call = cloud
         .events
         .put_rule()
@@ -160,12 +160,11 @@ fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {
     tags.map_err(|e| rejected(events::TAG_RESOURCE, e.to_string()))
 }
 
-/// How long EventBridge retries, in seconds, and how often, unless a target sets it (EventBridge User Guide,
-/// "How EventBridge retries delivering events").
+/// How long EventBridge retries, in seconds, and how often, by default (EventBridge User Guide, "How EventBridge
+/// retries delivering events").
 const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 
-/// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
-/// nothing.
+/// All targets of a rule. The answer may lack a target that was added seconds ago; a plan then adds it again, which changes nothing.
 async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
     let call = cloud.events.list_targets_by_rule().rule(name);
     let page = |token| call.clone().set_next_token(token).send();
@@ -176,7 +175,7 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
 async fn put_target(cloud: &Writing<'_>, rule: &RuleName, target: &resource::RuleTarget) -> Result<(), Fault> {
     let action = events::PUT_TARGETS;
     let unbuilt = |e: BuildError| rejected(action, e.to_string());
-    // PutTargets replaces the whole target, so leaving out what kibus does not set removes it.
+    // PutTargets replaces the whole target, so omitted settings are removed.
     let resource::RuleTarget { arn, retry_age, retries, dead_letters, rewrite, role: _, message_group: _ } = target;
     let retry = RetryPolicy::builder()
         .maximum_event_age_in_seconds(signed(*retry_age))
@@ -205,7 +204,7 @@ async fn put_target(cloud: &Writing<'_>, rule: &RuleName, target: &resource::Rul
 const PATHS: &str = "InputPathsMap";
 const TEMPLATE: &str = "InputTemplate";
 
-/// What rewrites the events of a target; `None` for what kibus never sets. A template may have its placeholders in quotes
+/// The template that rewrites a target's events; `None` for one that kibus never sets. A template may have its placeholders in quotes
 /// (EventBridge API reference, `InputTransformer`).
 fn transformer(rewrite: &Document) -> Option<Result<InputTransformer, BuildError>> {
     let paths = rewrite.value()[PATHS].as_object()?;
@@ -288,7 +287,7 @@ mod tests {
     use super::*;
     use crate::cloud::FaultKind;
 
-    /// E6: what is left of kibus's own target goes; any other is named.
+    /// E6: the rest of kibus's own target is removed; any other target is named.
     #[test]
     fn only_a_foreign_target_keeps_a_rule() {
         let name = "kibus-probe".parse().unwrap();

@@ -1,5 +1,6 @@
-//! The session with AWS: credentials, Region, account and partition, found once before anything else; or why there is none, and
-//! what to do about it. And the HTTP client of every call: which proxy it takes, and which endpoints it refuses.
+//! The session with AWS: credentials, Region, account and partition, found once before anything else; or why there is
+//! no session, and how to fix that. Also the HTTP client of every call: which proxy it uses, and which endpoints it
+//! refuses.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -41,10 +42,10 @@ use crate::wire::{behavior, custom_endpoint};
 
 /// The longest time of a call.
 const LONGEST: Duration = Duration::from_secs(300);
-/// The longest time of the first call. Without a server it should fail soon.
+/// The longest time of the first call. Without a server, it should fail quickly.
 const FIRST: Duration = Duration::from_secs(30);
 
-/// The services that a session calls, by their ids in the SDK, and those that its credentials may come from.
+/// The services that a session calls, by their ids in the SDK, and the services that its credentials can come from.
 const SERVICES: [&str; 17] = [
     "CloudWatch",
     "CloudWatch Logs",
@@ -65,12 +66,12 @@ const SERVICES: [&str; 17] = [
     "signin",
 ];
 
-/// How to connect to AWS. What is not given comes from the environment or the profile. In the sandbox, both are ignored, and
+/// How to connect to AWS. Omitted settings come from the environment or the profile. In the sandbox, both are ignored, and
 /// the credentials are valid only for an emulator.
 #[derive(Clone, Debug, Default)]
 pub struct Connect {
     pub options: GlobalOptions,
-    /// Whether calls may go without encryption to a host that is not loopback.
+    /// Whether unencrypted calls to a non-loopback host are allowed.
     pub allow_http: bool,
     /// In the sandbox, the account: emulators use a key id of twelve digits as the account.
     pub account: Option<AccountId>,
@@ -88,7 +89,7 @@ pub struct Session {
     pub partition: Partition,
     pub region: Region,
     pub caller: String,
-    /// By how many seconds AWS's clock is ahead of the local one.
+    /// How many seconds AWS's clock is ahead of the local clock.
     pub(super) ahead: i64,
 }
 
@@ -104,7 +105,7 @@ impl Connect {
         self.connect_telling(&|_| {}).await
     }
 
-    /// [`Self::connect`], which says once if the call is throttled.
+    /// Like [`Self::connect`], but reports once if the call is throttled.
     pub async fn connect_telling(&self, slowed: &dyn Fn(&str)) -> Result<Session, Error> {
         let profile = self.options.profile.as_deref();
         let config = if self.options.sandbox {
@@ -118,7 +119,7 @@ impl Connect {
         {
             let endpoint = endpoint.escape_debug();
             return Err(Error::usage(format!("the endpoint `{endpoint}` of {service} is not encrypted"))
-                .note("anyone on the way could read each call, with the session token of the credentials")
+                .note("anyone on the network path could read each call, including the session token")
                 .note("it comes from --endpoint-url, KIBUS_ENDPOINT_URL, AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SERVICE or the profile")
                 .hint("set it to an https:// URL; to allow http:// to any host, set KIBUS_ALLOW_HTTP=true"));
         }
@@ -208,7 +209,7 @@ impl Session {
     }
 }
 
-/// The account and the ARN of the caller, and by how much AWS's clock is ahead of the local one.
+/// The account and the ARN of the caller, and how far AWS's clock is ahead of the local clock.
 async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<([String; 2], i64), Fault> {
     let action = sts::GET_CALLER_IDENTITY;
     let config = aws_sdk_sts::config::Builder::from(config)
@@ -234,17 +235,17 @@ async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<
     Ok(([account, caller], ahead))
 }
 
-/// How many seconds AWS's clock is ahead of this machine's. AWS wrote the date between the request and the answer: a clock that
-/// agrees with that is right, however slow the answer was. Any other is corrected by the least that the date can mean, since a
-/// record from the future would make its own queue look prepared.
+/// How many seconds AWS's clock is ahead of this machine's clock. AWS wrote the date between the request and the
+/// response: a clock that agrees with that is correct, however slow the response was. Otherwise it is corrected by the
+/// smallest amount that explains the date, since a record from the future would make its own queue look prepared.
 fn ahead_by(date: i64, asked: i64, answered: i64) -> i64 {
     let is_right = (asked - 1..=answered).contains(&date);
     if is_right { 0 } else { date - answered }
 }
 
 /// The CA certificates to trust, from `AWS_CA_BUNDLE` or the profile, as for the AWS CLI. Fails if the AWS configuration has no such
-/// profile, or not the one of `AWS_PROFILE`, which the SDK would ignore, or if its role needs an MFA code, which the SDK would
-/// leave out. A configuration that cannot be read is reported with the credentials.
+/// profile, or lacks the profile in `AWS_PROFILE`, which the SDK would ignore, or if its role needs an MFA code, which the SDK would
+/// omit. An unreadable configuration is reported with the credentials.
 async fn trust_of_profile(given: Option<&str>) -> Result<TlsContext, Error> {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let variable = set("AWS_PROFILE");
@@ -254,8 +255,8 @@ async fn trust_of_profile(given: Option<&str>) -> Result<TlsContext, Error> {
     if let (Some(named), Some(_), None) = (named, &files, profile) {
         let set = if given.is_some() { "" } else { "AWS_PROFILE is set to it; " };
         let named = named.escape_debug();
-        return Err(Error::usage(format!("no profile `{named}` in the AWS configuration"))
-            .note(format!("{set}looked in the AWS config and credentials files"))
+        return Err(Error::usage(format!("profile `{named}` does not exist in the AWS configuration"))
+            .note(format!("{set}searched the AWS config and credentials files"))
             .hint_command("to list the profiles:", "aws configure list-profiles"));
     }
     let is_used = given.is_some() || set("AWS_ACCESS_KEY_ID").is_none();
@@ -263,17 +264,17 @@ async fn trust_of_profile(given: Option<&str>) -> Result<TlsContext, Error> {
         let name = profile.name();
         let log_in = format!("aws configure export-credentials --profile {} --format env", quoted(name));
         return Err(Error::usage(format!(
-            "profile `{}` needs an MFA code, for which kibus does not ask",
+            "profile `{}` needs an MFA code, and kibus does not prompt for one",
             name.escape_debug()
         ))
-        .hint_command("get a session, and run again without --profile:", format!("eval \"$({log_in})\"")));
+        .hint_command("create a session, then run again without --profile:", format!("eval \"$({log_in})\"")));
     }
     let bundle = set("AWS_CA_BUNDLE").map(|file| (file, "AWS_CA_BUNDLE"));
     let of_profile = || profile?.get("ca_bundle").map(|file| (file.to_owned(), "`ca_bundle` of the profile"));
     bundle.or_else(of_profile).map_or(Ok(TlsContext::default()), |(file, source)| trust_in(&file, source))
 }
 
-/// Trust in the certificates of a file alone, as the AWS CLI has it.
+/// Trust only the certificates in a file, as the AWS CLI does.
 fn trust_in(file: &str, source: &str) -> Result<TlsContext, Error> {
     let unusable = |why: String| {
         Error::usage(format!("the CA certificates of `{}` cannot be used: {why}", file.escape_debug()))
@@ -286,7 +287,7 @@ fn trust_in(file: &str, source: &str) -> Result<TlsContext, Error> {
         roots.add(certificate).map_err(|e| unusable(e.to_string()))?;
     }
     if roots.is_empty() {
-        return Err(unusable("it has no certificate in PEM".to_owned()));
+        return Err(unusable("it contains no PEM certificate".to_owned()));
     }
     let trust = TlsContext::builder().with_trust_store(TrustStore::empty().with_pem_certificate(bytes)).build();
     trust.map_err(|e| unusable(e.to_string()))
@@ -304,8 +305,7 @@ pub async fn profiles() -> Vec<String> {
     names
 }
 
-/// A profile that was given takes precedence over credentials in the environment, as with the AWS CLI. The SDK does it the
-/// other way round.
+/// A profile from the command line takes precedence over credentials in the environment, as in the AWS CLI. The SDK does the opposite.
 fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
     let mut provider_config = ProviderConfig::without_region().with_region(config.region().cloned());
     if let Some(client) = config.http_client() {
@@ -315,8 +315,7 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
     config.into_builder().credentials_provider(SharedCredentialsProvider::new(provider)).build()
 }
 
-/// Fails where credentials have a character that no request can carry, like a key id with the newline of the file that it came
-/// from: the SDK panics on it.
+/// Fails if credentials contain a character that no request can carry, such as a key id with the newline of its file: the SDK panics on it.
 #[derive(Debug)]
 struct Checked(SharedCredentialsProvider);
 
@@ -332,7 +331,7 @@ impl ProvideCredentials for Checked {
                 ("the session token", credentials.session_token()),
             ] {
                 if value.is_some_and(|value| !value.bytes().all(|b| b.is_ascii_graphic())) {
-                    let why = format!("{name} has a space, a newline or another character that AWS never uses");
+                    let why = format!("{name} contains a space, a newline or another character that AWS never uses");
                     return Err(CredentialsError::invalid_configuration(why));
                 }
             }
@@ -349,12 +348,12 @@ fn checked(config: SdkConfig) -> SdkConfig {
     config.into_builder().credentials_provider(checked).build()
 }
 
-/// Enough to outlast a service that fails for some seconds. Throttled calls are no part of it ([`Pace`]).
+/// Enough to outlast a service that fails for some seconds. Throttled calls do not count ([`Pace`]).
 fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(6)
 }
 
-/// A connection is made quickly or not at all; an answer may take as long as the upload of an archive. A call with all its
+/// A connection is established quickly or not at all; a response may take as long as the upload of an archive. A call with all its
 /// retries and the whole answer ends after [`LONGEST`].
 fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
@@ -364,9 +363,9 @@ fn timeouts() -> TimeoutConfig {
         .build()
 }
 
-/// An HTTP client with connections of its own; one serves all services. It keeps idle connections without a limit of their
-/// number, so calls at the same time reuse them. It takes the proxies of the environment; a server on the loopback interface, like
-/// the sandbox, is not behind them.
+/// An HTTP client with its own connections; one client serves all services. It keeps any number of idle connections, so
+/// concurrent calls reuse them. It uses the proxies from the environment, except for servers on the loopback interface,
+/// such as the sandbox.
 fn http_client(trust: TlsContext) -> SharedHttpClient {
     let client = |proxies: ProxyConfig| {
         let trust = trust.clone();
@@ -388,8 +387,8 @@ fn http_client(trust: TlsContext) -> SharedHttpClient {
     })
 }
 
-/// An endpoint of this configuration to which calls would go without encryption, and its service. On the loopback interface
-/// nobody else can read them.
+/// An endpoint of this configuration that calls would reach unencrypted, and its service. On the loopback interface, no
+/// one else can read them.
 fn plain_endpoint(config: &SdkConfig) -> Option<(String, &'static str)> {
     SERVICES.into_iter().find_map(|service| {
         let endpoint = custom_endpoint(config, service)?;
@@ -417,10 +416,10 @@ impl HttpConnector for ConnectorByHost {
     }
 }
 
-/// How the TLS library begins its error about a certificate.
+/// The start of the TLS library's error about a certificate.
 const UNTRUSTED: &str = "invalid peer certificate";
 
-/// Why the call for the caller's identity failed, and what to do about it.
+/// Why the call for the caller's identity failed, and how to fix that.
 fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Error {
     let with_profile = |command: &str| match profile {
         Some(profile) => format!("{command} --profile {}", quoted(profile)),
@@ -429,7 +428,7 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
     let log_in = with_profile("aws sso login");
     match &fault.kind {
         FaultKind::NoCredentials => Error::failed("no AWS credentials found")
-            .note("looked in the environment, in the profile, and in container and instance metadata")
+            .note("searched the environment, the profile, and container and instance metadata")
             .hint("pass --profile, or set AWS_PROFILE")
             .hint_command("or log in:", log_in),
         FaultKind::ExpiredCredentials => {
@@ -441,26 +440,26 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
             .hint_command("if they come from IAM Identity Center, log in:", log_in),
         FaultKind::BadCredentials => Error::failed("AWS rejected these credentials")
             .note(&fault.message)
-            .hint("a Region that is not enabled in the account gives the same error")
+            .hint("a Region that is not enabled in the account causes the same error")
             .hint_command("check your identity:", with_profile("aws sts get-caller-identity")),
         FaultKind::Unreachable if fault.message.contains(UNTRUSTED) => {
             let server = endpoint.map_or("AWS".to_owned(), |endpoint| format!("endpoint `{endpoint}`"));
             Error::failed(format!("the TLS certificate of {server} is not trusted"))
                 .note(&fault.message)
-                .hint("check the CA certificates of this system (package ca-certificates) and its clock")
-                .hint("for other CA certificates, such as those of a proxy, set AWS_CA_BUNDLE to their file")
+                .hint("check this system's CA certificates (package ca-certificates) and clock")
+                .hint("for other CA certificates, such as a proxy's, set AWS_CA_BUNDLE to their file")
         }
         FaultKind::Unreachable => match endpoint {
             Some(endpoint) => Error::failed(format!("endpoint `{endpoint}` does not answer"))
                 .note(&fault.message)
-                .hint("check that it is running, or pass another with --endpoint-url"),
+                .hint("check that it is running, or pass another endpoint with --endpoint-url"),
             None => Error::failed("AWS does not answer")
                 .note(&fault.message)
                 .hint("check that this machine can reach AWS, through a proxy or a VPC endpoint if needed"),
         },
-        FaultKind::Throttled => Error::failed("AWS throttles the call for the caller's identity")
+        FaultKind::Throttled => Error::failed("AWS is throttling the call for the caller's identity")
             .note(&fault.message)
-            .hint("other programs of this account may use up the rate: wait, or stop them, and run again"),
+            .hint("other programs in this account may use up the rate limit: wait, or stop them, and run again"),
         _ => {
             let error = Error::failed("AWS did not return the caller's identity");
             let error = error.note(format!("{} failed: {}", fault.action, fault.message));
@@ -469,7 +468,7 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
                     error.hint(format!("check that `{endpoint}` serves the AWS APIs"))
                 }
                 _ => error
-                    .hint("this call needs no permission, but a VPC endpoint or a proxy on the way may refuse it")
+                    .hint("this call needs no permission, but a VPC endpoint or a proxy may refuse it")
                     .hint_command("check whether the AWS CLI works:", with_profile("aws sts get-caller-identity")),
             }
         }
@@ -491,7 +490,7 @@ mod tests {
     fn a_slow_answer_moves_no_clock_that_is_right() {
         for (date, asked, answered, ahead) in [
             (100, 100, 100, 0),
-            // The date has no fraction: it may lie in the second before.
+            // The date has no fraction, so it may be in the previous second.
             (99, 100, 100, 0),
             (100, 100, 112, 0),
             (112, 100, 112, 0),
@@ -525,7 +524,7 @@ mod tests {
         let fault = identity(&pace, &connect.isolated_config(), Duration::from_millis(500)).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Unreachable, "{fault:?}");
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
-        // The other calls have the same limit, for more time.
+        // The other calls have the same limit, but with more time.
         let config = connect.isolated_config();
         assert_eq!(config.timeout_config().unwrap().operation_timeout(), Some(LONGEST));
     }
@@ -574,7 +573,7 @@ mod tests {
         }
     }
 
-    /// An endpoint of a service that is missing here would not be checked.
+    /// A service that is missing here would have an unchecked endpoint.
     #[test]
     fn every_service_that_is_called_is_known() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));

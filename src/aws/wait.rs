@@ -1,8 +1,9 @@
-//! Waits until AWS has applied a change that it has accepted. Each wait has a reason, which the user sees with the time: how
-//! long, in which words, which refusal shows it, and what to check if it lasts. A request to stop ends it.
+//! Waits until AWS has applied a change that it has accepted. Each wait has a reason, which the user sees with the
+//! elapsed time. A reason defines its limit, its text, the refusal that shows it, and what to check if it lasts. A
+//! request to stop ends the wait.
 //!
-//! The limits are those of Terraform's provider, which waits for the same answers. For a new role AWS support says that
-//! Lambda may need up to 15 minutes (terraform-provider-aws, pull request 44517).
+//! The limits are those of Terraform's provider, which waits for the same answers. For a new role, AWS support says
+//! that Lambda may need up to 15 minutes (terraform-provider-aws, pull request 44517).
 
 use std::time::Duration;
 
@@ -16,13 +17,13 @@ use crate::wire::aws_code as code;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
-/// The longest pause of a wait that has taken minutes: a call may upload an archive.
+/// The longest pause in a wait that has taken minutes: a call may upload an archive.
 const LATE_PAUSE: Duration = Duration::from_secs(10);
 /// How often a wait is reported.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// Retries while an attempt gives a reason, or a refusal shows one, up to the limit of the reason. Attempts take time too: the
-/// SDK repeats some calls before it gives up. Of these reasons, each means that a call may be too early.
+/// Retries while an attempt returns a reason, or a refusal shows one, up to the limit of the reason. Attempts take time
+/// too: the SDK repeats some calls before it gives up. Each of these reasons means that a call may be too early.
 pub(super) async fn retried<T, F>(
     action: &str,
     unseen: &[WaitReason],
@@ -90,16 +91,16 @@ fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault 
     }
 }
 
-/// The call of an invocation, as IAM names it. What it is refused passes sooner than what a deployment is refused.
+/// The call of an invocation, as IAM names it. Its refusals pass sooner than those of a deployment.
 pub(super) const INVOKE: &str = lambda::INVOKE_FUNCTION;
 
-const TRUST: &str = "check that the role's trust policy allows `lambda.amazonaws.com` to assume it, and that no policy of \
-                     the organization denies this";
+const TRUST: &str = "check that the role's trust policy allows `lambda.amazonaws.com` to assume it, and that no \
+     organization policy denies this";
 const KEY: &str = "check that the key policy allows the role to use the function's key";
-const PERMISSIONS: &str = "check that the role's permissions boundary and the policies of the organization allow what the \
+const PERMISSIONS: &str = "check that the role's permissions boundary and the organization policies allow what the \
                            role policy allows";
 
-/// A refusal that may pass by itself.
+/// A refusal that may go away by itself.
 struct Refusal<'a> {
     code: &'a str,
     fault: &'a Fault,
@@ -114,7 +115,7 @@ impl Refusal<'_> {
         self.fault.message.contains(text)
     }
 
-    /// Whether AWS denies Lambda what it does with the role of a function, in these words.
+    /// Whether AWS denies Lambda the use of a function's role, with this message.
     fn denies_lambda(&self, text: &str) -> bool {
         is_service_denial(self.code, &self.fault.message) && self.says(text)
     }
@@ -132,7 +133,7 @@ macro_rules! wait_reasons {
             #[cfg(test)]
             const ALL: &[Self] = &[$(Self::$reason,)*];
 
-            /// The reason as text that follows "waiting: ", the longest wait in seconds, and what to check after that.
+            /// The reason as text that follows "waiting: ", the longest wait in seconds, and what to check if the wait fails.
             fn row(self) -> (&'static str, u64, Option<&'static str>) {
                 match self {
                     $(Self::$reason => ($text, $seconds, None::<&str>$(.or(Some($advice)))?),)*
@@ -140,7 +141,7 @@ macro_rules! wait_reasons {
             }
         }
 
-        /// Why a retry can succeed soon, if it can: AWS has not finished an earlier change.
+        /// Why a retry may succeed soon, if it may: AWS has not finished an earlier change.
         pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
             let code = fault.code.as_deref()?;
             let shows = |symptom: fn(&Refusal<'_>) -> bool| symptom(&Refusal { code, fault });
@@ -150,8 +151,7 @@ macro_rules! wait_reasons {
     };
 }
 
-// Each reason with its longest wait in seconds: what this usually takes at most, with a margin. The first whose symptom a
-// refusal shows counts.
+// Each reason with its longest wait in seconds: the usual maximum plus a margin. The first reason whose symptom a refusal shows counts.
 wait_reasons! {
     ParameterLeaving, 60, "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
     RecordsLeaving, 10, "Parameter Store still lists records of this hub";
@@ -159,7 +159,7 @@ wait_reasons! {
     QueueDeletedRecently, 70, "SQS does not reuse the name of a deleted queue for 60 seconds",
         if |it| it.is(code::is_deleted_recently);
     QueueUnknown, 20, "SQS does not find the new queue yet";
-    MarkUnknown, 20, "SQS does not show the mark of the delete on the queue yet";
+    MarkUnknown, 20, "SQS does not show the queue's deletion mark yet";
     VersionWithoutRole, 5 * 60, "the new version cannot assume its role yet",
         if |it| it.fault.action == INVOKE && it.denies_lambda(NOT_ASSUMABLE), then TRUST;
     // Lambda does not see a new role or its trust policy immediately.
@@ -176,14 +176,14 @@ wait_reasons! {
         then KEY;
     SourceUnknown, 2 * 60, "Lambda does not find the new queue yet",
         if |it| it.is(code::is_invalid_parameter) && it.says("NonExistentQueue");
-    // What SQS says of a redrive policy whose dead-letter queue it does not find (serverless, issue 5215).
+    // SQS's message about a redrive policy with an unknown dead-letter queue (serverless, issue 5215).
     DeadLetterQueueUnknown, 2 * 60, "SQS does not find the new dead-letter queue yet",
         if |it| (it.is(code::is_invalid_attribute) || it.is(code::is_absent))
             && it.says("Dead letter target does not exist");
     RoleUnknown, 2 * 60, "IAM does not find the new role yet";
-    // A condition does not see the boundary that a role was just given.
+    // A condition does not see the role's new boundary yet.
     BoundaryUnknown, 2 * 60, "denied; AWS may not see the new permissions boundary of the role yet";
-    // A condition does not see the tags that a queue was just given.
+    // A condition does not see the queue's new tags yet.
     TagsUnknown, 2 * 60, "denied; AWS may not see the new tags of the queue yet";
     PrincipalUnknown, 2 * 60, "IAM does not find a principal of the policy yet",
         if |it| (it.is(code::is_invalid_parameter) || it.is(code::is_malformed_policy)) && it.says("nvalid principal");
@@ -218,7 +218,7 @@ impl WaitReason {
         self.row().2
     }
 
-    /// The reason again after some minutes, with what the user can expect.
+    /// The reason again after some minutes, with the expected limit.
     fn text_after(self, waited: Duration) -> String {
         let minutes = |time: Duration| duration_text(time.as_secs() / 60 * 60);
         let (waited, bound) = (minutes(waited), minutes(self.bound()));

@@ -1,4 +1,4 @@
-//! A write on its way, with its waits; and what an update changes: fields of the resource's kind, and tags.
+//! A write in progress, with its waits; and what an update changes: fields of the resource's kind, and tags.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::cloud::{Fault, FaultKind};
 use crate::model::{FieldName, FieldValue, Tags, calls::iam};
 use crate::plan::FieldChange;
 
-/// The cloud during one write, and who hears what the write waits for and may stop it.
+/// The cloud during one write, and the observer that is notified of waits and can stop them.
 pub(super) struct Writing<'a> {
     pub(super) cloud: &'a AwsCloud,
     pub(super) waiting: Waiting<'a>,
@@ -25,9 +25,9 @@ impl Deref for Writing<'_> {
 }
 
 impl Writing<'_> {
-    /// Makes a call again as long as AWS refuses it for what passes by itself, like an earlier change in progress, and while it
-    /// may be too early for one of these reasons: then "not found" or "denied" means not yet. What stays absent or denied to the
-    /// end of the wait is absent or denied.
+    /// Repeats a call while AWS refuses it for a temporary reason, such as an earlier change in progress, and while it
+    /// may be too early for one of these reasons: then "not found" or "denied" means "not yet". If that lasts until the
+    /// end of the wait, the resource is absent or denied.
     pub(super) async fn seen<T, F: Sent<T>>(
         &self,
         action: &str,
@@ -37,7 +37,7 @@ impl Writing<'_> {
         self.until_seen(action, unseen, || self.call(action, &send)).await
     }
 
-    /// Like [`Self::seen`], for what makes the call itself.
+    /// Like [`Self::seen`], for code that makes the call itself.
     pub(super) async fn until_seen<T, F>(
         &self,
         action: &str,
@@ -51,8 +51,7 @@ impl Writing<'_> {
         retried(action, unseen, self.waiting, attempt).await
     }
 
-    /// Retries while an attempt gives nothing, for this reason, or AWS refuses it for what passes by itself, up to the limit of
-    /// the reason.
+    /// Retries, up to the limit of this reason, while an attempt returns nothing or AWS refuses it for a temporary reason.
     pub(super) async fn settled<T, F>(
         &self,
         action: &str,
@@ -66,12 +65,12 @@ impl Writing<'_> {
         retried(action, &[], self.waiting, attempt).await
     }
 
-    /// A call whose answer says nothing of interest, and which is not too early.
+    /// A call whose answer is ignored, and which cannot be too early.
     pub(super) async fn write<T, F: Sent<T>>(&self, action: &str, send: impl Fn() -> F) -> Result<(), Fault> {
         self.seen(action, &[], send).await.map(drop)
     }
 
-    /// Deletes what may be absent. Gives whether it was there.
+    /// Deletes a resource that may be absent. Returns whether it existed.
     pub(super) async fn remove<T, F: Sent<T>>(&self, action: &str, send: impl Fn() -> F) -> Result<bool, Fault> {
         Ok(if_present(self.write(action, send).await)?.is_some())
     }
@@ -87,11 +86,11 @@ impl Writing<'_> {
         self.settled(action, reason, is_gone).await
     }
 
-    /// Waits until IAM applies what was written before, so that the former role of a controller may lose its policy. AWS gives no
-    /// number for it (IAM user guide, "Troubleshoot IAM").
+    /// Waits until IAM applies earlier writes, so that the former role of a controller can lose its policy. AWS
+    /// documents no duration for it (IAM user guide, "Troubleshoot IAM").
     pub(super) async fn new_policy_applies(&self) -> Result<(), Fault> {
         const REASON: &str =
-            "IAM may not apply the policy of the new role yet; until it does, the former role keeps its own";
+            "IAM may not apply the policy of the new role yet; until it does, the former role keeps its policy";
         const WAIT: Duration = Duration::from_secs(15);
         self.waiting.report(REASON);
         loop {
@@ -104,7 +103,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Pauses, unless someone asks to stop.
+    /// Pauses, unless the user requests a stop.
     pub(super) async fn pause(&self, time: Duration, action: &str, reason: &str) -> Result<(), Fault> {
         pause(time, action, reason, self.waiting).await
     }
@@ -126,7 +125,7 @@ pub(super) struct Changes<F> {
 }
 
 impl<F: FieldName> Changes<F> {
-    /// Sorts the changes of a plan. A change of a field that this kind does not have is refused, as a call of `action`.
+    /// Sorts the changes of a plan. A change of a field that this kind does not have is refused like a call of `action`.
     pub(super) fn among(action: &str, changes: &[FieldChange]) -> Result<Self, Fault> {
         let mut sorted = Self { fields: Vec::new(), tags: TagChanges::default() };
         for change in changes {
@@ -145,17 +144,18 @@ impl<F: FieldName> Changes<F> {
     }
 }
 
-/// Which tags to set and which to remove; all others stay.
+/// Which tags to set and which to remove; all other tags stay.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TagChanges {
-    /// To set, whether they exist or not.
+    /// Tags to set, whether they exist or not.
     pub(super) set: Tags,
     pub(super) remove: Vec<String>,
 }
 
 impl TagChanges {
-    /// Makes the calls that remove and that set tags, if there is something to do. It removes first: the tag that lists the
-    /// user's own tags is among those that are set, and a tag that is not in that list no longer counts as managed by kibus.
+    /// Makes the calls that remove and set tags, if there is something to do. It removes first: the tag that lists the
+    /// user's own tags is one of those that are set, and a tag that is not in that list no longer counts as managed by
+    /// kibus.
     pub(super) async fn write<R, S>(
         &self,
         remove: impl Future<Output = Result<R, Fault>>,

@@ -1,4 +1,4 @@
-//! The commands. Each has a file with its arguments, whose comments are the help, and what it does.
+//! The commands. Each has a file with its arguments and its implementation. The comments of the arguments are the help.
 
 mod add_cluster;
 mod bootstrap_hub;
@@ -37,7 +37,7 @@ macro_rules! commands {
                 }
             }
 
-            /// Whether the command writes documents until it is stopped, one a line.
+            /// Whether the command writes documents until it is stopped, one per line.
             pub(super) fn is_stream(&self) -> bool {
                 matches!(self, Self::Events(args) if args.follow)
             }
@@ -53,7 +53,7 @@ macro_rules! commands {
     };
 }
 
-// In the order of the help. A command `changes` something with the consent of a person, or only `shows` something.
+// In the order of the help. A command `changes` something after confirmation, or only `shows` something.
 commands! {
     changes BootstrapHub in bootstrap_hub,
     changes AddCluster in add_cluster,

@@ -1,4 +1,4 @@
-//! The words for what goes wrong between a command and the cloud.
+//! Messages for failures between a command and the cloud.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,7 @@ use crate::message::explained;
 use crate::model::{Fault, FaultKind, ResourceId, counted, first_of};
 use crate::plan::{Action, Change, Plan};
 
-/// The error to end with where this many items could not be read, with what helps against these faults; `None` if everything
-/// could.
+/// The error to end with if this many items could not be read, with hints for these faults; `None` if everything was read.
 pub(super) fn incomplete<'a>(
     hub: &ConnectedHub<'_>,
     unread: usize,
@@ -22,7 +21,7 @@ pub(super) fn incomplete<'a>(
     (unread > 0).then_some(Error { hints, ..error })
 }
 
-/// Adds why a call failed, and what helps.
+/// Adds why a call failed, and hints.
 pub(super) fn because(hub: &ConnectedHub<'_>, mut error: Error, fault: &Fault) -> Error {
     let (notes, hints) = explained(&hub.scope, [(String::new(), fault)]);
     error.notes.extend(notes);
@@ -30,7 +29,7 @@ pub(super) fn because(hub: &ConnectedHub<'_>, mut error: Error, fault: &Fault) -
     error
 }
 
-/// Not every change was applied: one failed, or someone asked to stop.
+/// Not every change was applied: one failed, or the user requested a stop.
 pub(super) fn unfinished(hub: &ConnectedHub<'_>, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
     match outcome.failed.as_slice() {
         [] => stopped(hub, plan, interrupted, outcome),
@@ -56,9 +55,9 @@ fn failed_changes(hub: &ConnectedHub<'_>, plan: &Plan, failed: &[(usize, Fault)]
         matches!(fault.kind, FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone | FaultKind::Changed)
     };
     let when = if failed.iter().any(|(_, fault)| is_late(fault)) {
-        "the plan is out of date; to make a new one, run again:"
+        "the plan is out of date; to plan again, run:"
     } else if failed.iter().any(|(_, fault)| fault.is_denied()) {
-        "with the permission, run again:"
+        "once the permission is granted, run again:"
     } else {
         "to continue, run again:"
     };
@@ -66,31 +65,31 @@ fn failed_changes(hub: &ConnectedHub<'_>, plan: &Plan, failed: &[(usize, Fault)]
     error.note(format!("{progress}; nothing needs to be undone")).hint_command(when, hub.scope.again(""))
 }
 
-/// Another run has removed a cluster while this one registered it, or the reverse. To run again would undo what that one did.
+/// Another run has removed a cluster while this one was registering it, or the reverse. Running again would undo the other run's change.
 fn other_run(change: &Change, fault: &Fault) -> Option<String> {
     let cluster = change.cluster.as_ref().filter(|_| matches!(change.id, ResourceId::Queue(_)))?;
     match (change.action, &fault.kind) {
         (Action::Create | Action::Update, FaultKind::Gone) => {
-            Some(format!("another run has removed cluster `{cluster}` while this one registered it"))
+            Some(format!("another run removed cluster `{cluster}` while this one was registering it"))
         }
         _ => None,
     }
 }
 
-/// All is applied, and another run has written other settings over those of this one.
+/// All changes are applied, but another run has overwritten the settings of this run.
 pub(super) fn overwritten(hub: &ConnectedHub<'_>, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
-    let mut error = Error::failed("another run has written over the settings that this one has saved")
+    let mut error = Error::failed("another run has overwritten the settings that this run saved")
         .note(format!("{progress}; the settings of the other run are in force"))
-        .hint_command("to save yours again, run again:", hub.scope.again(""));
+        .hint_command("to save your settings again, run again:", hub.scope.again(""));
     error.progress = Some(progress);
     error
 }
 
-/// Interrupted once: the AWS calls in progress are finished, and nothing is waited for any more.
+/// Interrupted once: the AWS calls in progress have finished, and all waits have ended.
 fn stopped(hub: &ConnectedHub<'_>, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
-    let mut error = Error::new(kind, "stopped before the end")
+    let mut error = Error::new(kind, "stopped early")
         .note(format!("{progress}; nothing needs to be undone"))
         .hint_command("to continue, run again:", hub.scope.again(""));
     let mut given_up: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Options that every command takes, and how a hub is reached with them.
+//! Options that every command accepts, and how they reach a hub.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use crate::sandbox::{DEFAULT_REGION, Sandbox};
 use crate::ui::text::escape;
 use crate::ui::{Color, Output};
 
-/// How many characters of a refused argument are shown.
+/// How many characters of a rejected argument are shown.
 const SHOWN: usize = 200;
 
-/// Options that every command takes.
+/// Options that every command accepts.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options", mut_args(of_every_command))]
 pub(super) struct Global {
@@ -31,19 +31,19 @@ pub(super) struct Global {
     /// Format of standard output: text, or one JSON document.
     #[arg(long, short = 'o', env = "KIBUS_OUTPUT", default_value = "text")]
     pub(super) output: Output,
-    /// Color text.
+    /// When to color text.
     #[arg(long, env = "KIBUS_COLOR", default_value = "auto")]
     pub(super) color: Color,
-    /// Maximum number of concurrent calls to AWS, from 1 to 64; where AWS throttles, kibus slows down by itself.
+    /// Maximum number of concurrent calls to AWS, from 1 to 64; if AWS throttles calls, kibus slows down by itself.
     #[arg(long, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "32")]
     pub(super) concurrency: Bounded<1, 64>,
     /// Print only results and errors.
     #[arg(long, short = 'q')]
     pub(super) quiet: bool,
-    /// Never ask; without --yes, exit with 3 instead.
+    /// Never prompt; without --yes, exit with 3 instead.
     #[arg(long)]
     pub(super) no_input: bool,
-    /// Print more: -v shows every document of a plan, -vv also every call to AWS.
+    /// Print more: -v shows every document in a plan, -vv also shows every call to AWS.
     #[arg(long, short = 'v', action = ArgAction::Count)]
     pub(super) verbose: u8,
 }
@@ -58,19 +58,19 @@ fn of_every_command(arg: Arg) -> Arg {
 }
 
 fn printable(text: &str) -> Result<String, &'static str> {
-    if escape(text) == text { Ok(text.to_owned()) } else { Err("it has a control character") }
+    if escape(text) == text { Ok(text.to_owned()) } else { Err("it contains a control character") }
 }
 
 fn endpoint_url(text: &str) -> Result<String, &'static str> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     match rest {
         Some(rest) if !rest.is_empty() => printable(text),
-        _ => Err("an endpoint is http:// or https:// and a host"),
+        _ => Err("an endpoint must be http:// or https:// and a host"),
     }
 }
 
 impl Global {
-    /// Asks AWS, or the sandbox, who is calling. Says if it throttles the call.
+    /// Gets the caller's identity from AWS or the sandbox. Reports if it throttles the call.
     pub(super) async fn connect(&self, slowed: &dyn Fn(&str)) -> Result<Session, Error> {
         let connect = if self.reach.sandbox {
             let endpoint = Sandbox::open()?.endpoint().await?;
@@ -93,7 +93,7 @@ pub(super) fn start_log(verbose: u8) {
     let default = if verbose >= 2 { "kibus=debug" } else { "off" };
     let set = std::env::var("KIBUS_LOG").ok().filter(|filter| !filter.is_empty());
     let filter = set.and_then(|filter| EnvFilter::try_new(filter).ok()).unwrap_or_else(|| EnvFilter::new(default));
-    // A second start in one process, as in tests, keeps the first log.
+    // If it starts again in the same process, as in tests, the first log stays.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| EscapedStderr)
@@ -106,7 +106,7 @@ pub(super) fn start_log(verbose: u8) {
 struct EscapedStderr;
 
 impl Write for EscapedStderr {
-    /// Takes a whole line.
+    /// Accepts a whole line.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         writeln!(io::stderr().lock(), "{}", escape(text.trim_end_matches('\n')))?;
@@ -118,15 +118,15 @@ impl Write for EscapedStderr {
     }
 }
 
-/// The first argument that cannot be shown and copied as it is: with a control character, or not UTF-8.
+/// The first argument that cannot be shown and copied as is: it contains a control character, or is not UTF-8.
 pub(super) fn unprintable(args: &[OsString]) -> Option<Error> {
     let mut after_the_name = args.iter().skip(1);
     let bad = after_the_name.find(|arg| arg.to_str().is_none_or(|text| escape(text) != text))?;
     let shown = excerpt(&escape(&bad.to_string_lossy()), SHOWN);
-    Some(Error::usage(format!("argument `{shown}` has a control character, or is not UTF-8")))
+    Some(Error::usage(format!("argument `{shown}` contains a control character, or is not UTF-8")))
 }
 
-/// The command line, quoted for a shell. No name begins with `-`, so it goes without `--`, and options can be added.
+/// The command line, quoted for a shell. No name begins with `-`, so it needs no `--`, and options can be appended.
 pub(super) fn command_line(args: &[OsString]) -> String {
     let words = args.iter().skip(1).filter(|arg| *arg != "--");
     let words = words.map(|arg| quoted(&arg.to_string_lossy()));

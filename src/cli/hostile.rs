@@ -1,4 +1,4 @@
-//! Hostile arguments are wrong usage before anything is called. `tests/hostile` has some of them as processes, and the variables.
+//! Hostile arguments are usage errors before any call. `tests/hostile` tests some of them in real processes, and the variables.
 
 use std::ffi::OsString;
 
@@ -8,8 +8,8 @@ use crate::model::table::rows;
 #[path = "../../tests/hostile/shown.rs"]
 mod shown;
 
-/// The options and names that a command takes; `{}` is the place of the hostile text. `--untag` takes any printable key, since others may
-/// have set the tag.
+/// The options and names that a command accepts; `{}` is replaced by the hostile text. `--untag` accepts any printable
+/// key, since others may have set the tag.
 const PLACES: &str = "
     add-cluster         | {} base·{} base·--controller-role={} base·--karpenter-version={} base·--tag={}
     remove-cluster      | {}
@@ -71,7 +71,7 @@ fn a_hostile_argument_is_wrong_usage() {
             refused(place, hostile);
         }
     }
-    // Tags and the paths of roles and policies may have dots and slashes, and are never a path of a file or of a URL.
+    // Tags and the paths of roles and policies can contain dots and slashes, and are never used as a file path or in a URL.
     let may = |place: &str| ["tag", "role", "boundary"].iter().any(|kind| place.contains(kind));
     for hostile in ["../../etc", "a/../b", ".."] {
         for place in places.iter().filter(|place| !may(place)) {
@@ -80,7 +80,7 @@ fn a_hostile_argument_is_wrong_usage() {
     }
 }
 
-/// What the parser refuses in an option, it refuses in the variable of the option, for which nothing else looks at the text.
+/// The parser rejects the same values in an option's variable, where nothing else checks the text.
 #[test]
 fn the_parser_alone_refuses_what_variables_may_have() {
     for option in ["bus", "region", "profile", "endpoint-url", "output", "color", "concurrency"] {

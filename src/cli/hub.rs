@@ -1,4 +1,4 @@
-//! What a command runs with, and the hub that it is about.
+//! The context of a command, and the hub that it works on.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,12 +13,12 @@ use crate::error::{Error, ErrorKind};
 use crate::model::{BusName, GlobalOptions, Scope, slowed_by};
 use crate::ui::{HubReport, Report, Ui};
 
-/// What a command runs with, besides its arguments.
+/// The context of a command, in addition to its arguments.
 pub(super) struct Context<'a> {
     pub(super) ui: &'a Ui,
     pub(super) global: &'a Global,
     stop: &'a Stop,
-    /// The command as one would type it again.
+    /// The command line, quoted to be run again.
     text: &'a str,
     hub: OnceCell<ConnectedHub<'a>>,
 }
@@ -28,12 +28,12 @@ impl<'a> Context<'a> {
         Self { ui, global, stop, text, hub: OnceCell::new() }
     }
 
-    /// Connects to the hub, unless the command has. Arguments are checked before.
+    /// Connects to the hub, unless the command is already connected. Arguments are checked before that.
     pub(super) async fn hub(&self) -> Result<&ConnectedHub<'a>, Error> {
         self.hub.get_or_try_init(|| ConnectedHub::connect(self)).await
     }
 
-    /// The report of a command that has ended. An error is that of the hub, if one was reached.
+    /// The report of a finished command. An error belongs to the hub, if one was reached.
     pub(super) fn report(&self, done: Result<Report, Error>) -> Result<Report, Error> {
         match (done, self.hub.get()) {
             (Ok(report), Some(hub)) => Ok(hub.complete(report)),
@@ -43,19 +43,19 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A hub that is reached.
+/// A connected hub.
 #[derive(Clone)]
 pub(super) struct ConnectedHub<'a> {
     pub(super) scope: Scope,
     pub(super) cloud: AwsCloud,
     pub(super) ui: &'a Ui,
     pub(super) stop: &'a Stop,
-    /// How many calls may run at once.
+    /// The maximum number of concurrent calls.
     pub(super) limit: usize,
     /// Whether the command line names the bus, and not a variable or the default.
     pub(super) names_bus: bool,
     session: Session,
-    /// The services that stderr has named as slow.
+    /// The services already named on stderr as slow.
     slow: Rc<RefCell<BTreeSet<&'static str>>>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> ConnectedHub<'a> {
     async fn connect(context: &Context<'a>) -> Result<Self, Error> {
         let Context { ui, global, stop, text, .. } = *context;
         let session = {
-            let asking = ui.spinner("asking AWS for the caller's identity");
+            let asking = ui.spinner("getting the caller's identity from AWS");
             let slowed = |reason: &str| {
                 asking.slowed(reason);
                 ui.slowed(reason);
@@ -93,7 +93,7 @@ impl<'a> ConnectedHub<'a> {
         HubReport { error: Some(error), ..HubReport::of(&self.scope) }
     }
 
-    /// A report with what is known only when it is written: the warnings that a document has, and throttled calls.
+    /// A report with details that are known only at the end: the warnings of a document, and throttled calls.
     pub(super) fn complete(&self, mut report: Report) -> Report {
         let slowdown = self.session.slowdown().borrow().clone();
         if self.ui.verbose > 0
@@ -108,7 +108,7 @@ impl<'a> ConnectedHub<'a> {
         report
     }
 
-    /// Does `work`, and shows which services slow it down; stderr names each once for a command.
+    /// Does `work`, and shows which services slow it down; stderr names each service once per command.
     pub(super) async fn slowed<T>(&self, show: impl Fn(&str), work: impl Future<Output = T>) -> T {
         let mut slowdown = self.session.slowdown();
         tokio::pin!(work);

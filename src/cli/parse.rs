@@ -1,5 +1,5 @@
-//! Parses the command line, and completes its help. clap reads the variables; this module decides what counts as set, and how
-//! help and errors name an option that a variable set, and say once what was typed.
+//! Parses the command line, and completes its help. clap reads the variables. This module decides what counts as set,
+//! and how help and errors name an option that was set by a variable. Errors repeat the user's input only once.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use super::Cli;
 use crate::model::{NameError, OutOfBounds};
 
-/// The exit codes of kibus, as the README has them.
+/// The exit codes of kibus, which the README also lists.
 const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done, nothing to do, or only warnings"),
     ("1", "Failed, or something could not be read (verify)"),
@@ -24,7 +24,7 @@ const EXIT_CODES: [(&str, &str); 7] = [
     ("130, 143", "Interrupted by Ctrl-C, or terminated by SIGTERM"),
 ];
 
-/// For each command a line `[command]`, then for each example a line `# what it does` and the command line.
+/// For each command a line `[command]`, then for each example a line `# description` and the command line.
 const EXAMPLES: &str = include_str!("examples.txt");
 
 /// The end of `-h`.
@@ -45,7 +45,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         .map_err(|error| plain(error, &command, args))
 }
 
-/// The commands, of which the long help of kibus alone has the global options.
+/// The commands. Only the long help of kibus itself has the global options.
 fn built() -> Command {
     let mut kibus = command(Cli::command());
     kibus.build();
@@ -67,7 +67,7 @@ pub(super) fn is_verbose(args: &[OsString]) -> bool {
     verbose.is_some_and(|arg| args.iter().skip(1).any(|word| sets(arg, &word.to_string_lossy())))
 }
 
-/// The error about a value after an option that takes one only after `=`. A word like `true` is no cluster's name there.
+/// The error about a value after an option that takes one only after `=`. There, a word like `true` is not a cluster name.
 fn detached(kibus: &Command, args: &[OsString], refused: Option<&clap::Error>) -> Option<clap::Error> {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--").collect();
     let is_meant = |word: &str| match refused {
@@ -87,7 +87,7 @@ fn wants_equals(command: &Command, option: &str) -> bool {
     command.get_arguments().any(is_it) || command.get_subcommands().any(|below| wants_equals(below, option))
 }
 
-/// The command with its help and its variables complete.
+/// The command with complete help and variables.
 pub(super) fn command(kibus: Command) -> Command {
     let long = long_end(kibus.get_name());
     let kibus = kibus.mut_args(variable).mut_subcommands(command);
@@ -147,7 +147,7 @@ fn plain(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::
     wanted(&error).unwrap_or(error)
 }
 
-/// The error about an invalid value with what is wanted instead. Its source repeats the value, or is about digits.
+/// The error about an invalid value, with the expected form. Its source repeats the value, or is about digits.
 fn wanted(error: &clap::Error) -> Option<clap::Error> {
     let source = error.source()?;
     let wanted = if let Some(NameError { expected, .. }) = source.downcast_ref() {
@@ -195,7 +195,7 @@ mod tests {
 
     /// The width of help without a terminal.
     const WIDTH: usize = 100;
-    /// What fits on a small terminal.
+    /// The width of a small terminal.
     const SCREEN: usize = 30;
 
     fn commands(command: &Command) -> Vec<&Command> {
@@ -227,7 +227,7 @@ mod tests {
                 assert_eq!(help.matches(&format!("[env: {name}]")).count(), 1, "{name}: {help}");
             }
             assert_eq!(help.contains("Global options:"), is_kibus, "{help}");
-            // One name stands for the examples of one command.
+            // Each section belongs to one command.
             let is_below = command.get_bin_name().is_some_and(|name| name.split(' ').count() > 2);
             assert!(!(is_below && help.contains("Examples:")), "{help}");
         }
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(listed.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 
-    /// `docs/command-line.md`: the help of every command. That of kibus has the global options and the exit codes of all.
+    /// `docs/command-line.md`: the help of every command. The help of kibus itself has the global options and the exit codes.
     #[test]
     fn the_page_is_the_help_of_every_command() {
         const INTRODUCTION: &str = "# Command line\n\nThis page is `--help` of every command; the global options and the exit codes, \

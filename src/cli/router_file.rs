@@ -21,7 +21,7 @@ pub(super) struct RouterFile {
 }
 
 impl RouterFile {
-    /// Gives a target its router, as far as a survey shows that it needs one. Returns the archive that may be uploaded.
+    /// Adds the router to a target, if a survey shows that the target needs one. Returns the archive that may be uploaded.
     pub(super) fn complete(&self, ui: &Ui, target: &mut Target, survey: &Survey) -> Result<Option<Vec<u8>>, Error> {
         let Some(need) = archive_need(survey, target) else {
             return Ok(None);
@@ -49,11 +49,12 @@ impl RouterFile {
         self.router_binary.is_some() || self.router_sha256.is_some()
     }
 
-    /// The router for a function of this architecture, with its archive if that is at hand. To compare code, one of another
-    /// architecture is no error, and neither is a missing one that no option names.
+    /// The router for a function of this architecture, with its archive if it is available. When code is only compared,
+    /// it is not an error if the router is for another architecture, or if it is missing and no option names it.
     ///
     /// # Errors
-    /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run.
+    /// The binary is needed or named, but it is missing, does not have the named hash, or is not a router that
+    ///   Lambda can run.
     fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<(OfferedRouter, Option<Vec<u8>>), Error> {
         let compares = need == ArchiveNeed::Compare;
         let source = self.source(architecture);

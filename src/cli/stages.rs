@@ -17,10 +17,10 @@ use crate::reconcile::{Intent, Target, reconcile};
 use crate::survey::{self, Query, SlowStep, Survey};
 use crate::ui::{HubReport, PlanProgress, text};
 
-/// How often a command plans, if a hub is not what it was when the plan was made.
+/// How often a command plans again if the hub has changed since the plan was made.
 const ATTEMPTS: usize = 3;
 
-/// How a person agrees to changes.
+/// How changes are confirmed.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Consent {
     /// Apply the changes without confirmation.
@@ -35,18 +35,18 @@ pub(super) struct Consent {
 }
 
 impl Consent {
-    /// Whether a command that only shows these changes ends as one that found differences.
+    /// Whether a dry run with these changes ends with the exit code for differences.
     pub(super) fn differs(self, changes: bool) -> bool {
         self.detailed_exitcode && changes
     }
 
-    /// An error before the first change. That nothing was changed is said only where something could have been.
+    /// An error before the first change. It says that nothing was changed only if something could have been.
     pub(super) fn unchanged(self, error: Error) -> Error {
         if self.dry_run { error } else { error.note("nothing was changed") }
     }
 }
 
-/// Reads what `pass` asks for about a hub, and gives its result. `guess` is what it will certainly ask for.
+/// Reads what `pass` requests about a hub, and returns its result. `guess` is what it will certainly request.
 pub(super) async fn survey<T>(
     hub: &ConnectedHub<'_>,
     guess: impl FnOnce(&Survey) -> Query,
@@ -57,7 +57,7 @@ pub(super) async fn survey<T>(
     extended(hub, (survey, guess), pass).await
 }
 
-/// Extends a survey that knows something already, or what to ask first.
+/// Extends a survey that already has answers or first questions.
 pub(super) async fn extended<T>(
     hub: &ConnectedHub<'_>,
     (survey, guess): (Survey, Query),
@@ -68,7 +68,7 @@ pub(super) async fn extended<T>(
         let text = slow_step(step);
         match step {
             SlowStep::QueueLeaves | SlowStep::Probe { .. } => hub.ui.slowed(&text),
-            // On a terminal, the live line has a clock.
+            // On a terminal, the live line shows the elapsed time.
             SlowStep::ProbeGoesOn { after, .. } => hub.ui.slowed(&format!("{text} after {}s", after.as_secs())),
         }
         drop(reading.replace(hub.ui.spinner(&text)));
@@ -80,14 +80,12 @@ pub(super) async fn extended<T>(
 
 fn slow_step(step: SlowStep) -> String {
     match step {
-        SlowStep::QueueLeaves => {
-            "a queue that was marked as being deleted still answers: waiting until it is gone".to_owned()
-        }
+        SlowStep::QueueLeaves => "a queue marked for deletion still exists: waiting until it is gone".to_owned(),
         SlowStep::Probe { bus, clusters } => {
             let clusters = (clusters > 0).then(|| counted(clusters, "cluster"));
             let probed: Vec<String> = bus.then(|| "the bus".to_owned()).into_iter().chain(clusters).collect();
             let seconds = PROBE_LIMIT.as_secs();
-            format!("probing {}, for at most {seconds} seconds", probed.join(" and "))
+            format!("probing {}, for up to {seconds} seconds", probed.join(" and "))
         }
         SlowStep::ProbeGoesOn { missing, all, after: _ } => {
             format!("still probing: {missing} of {all} results missing")
@@ -102,7 +100,7 @@ pub(super) async fn survey_for(hub: &ConnectedHub<'_>, target: &Target) -> Resul
     Ok(survey)
 }
 
-/// Runs the stages, with a router for a target that may upload one.
+/// Runs the stages, with a router if the target may upload one.
 pub(super) async fn change(
     hub: &ConnectedHub<'_>,
     target: Target,
@@ -138,7 +136,7 @@ pub(super) async fn change(
                 return Ok(HubReport { applied: true, ..report });
             }
             Applied::Raced(_) if attempts > 0 => {
-                hub.ui.note("another run has changed what this plan is about meanwhile; planning again", &[]);
+                hub.ui.note("another run has made changes since this plan was made; planning again", &[]);
             }
             Applied::Raced(error) | Applied::Unfinished(error) => {
                 return Ok(HubReport { error: Some(error), ..report });
@@ -147,7 +145,7 @@ pub(super) async fn change(
     }
 }
 
-/// Plans, and gives the cloud that applies the plan: with the archive of a router that may be uploaded.
+/// Plans, and returns the cloud that applies the plan, with the archive of the router if it may be uploaded.
 async fn plan(
     hub: &ConnectedHub<'_>,
     target: &Target,
@@ -180,7 +178,7 @@ fn show_intent(hub: &ConnectedHub<'_>, intent: &Intent, consent: Consent) -> Res
     Ok(())
 }
 
-/// Asks a person to agree to what was shown: with yes or no, or by typing `word` if it is not empty.
+/// Asks the user to confirm what was shown: with yes or no, or by typing `word` if it is not empty.
 pub(super) async fn agree(hub: &ConnectedHub<'_>, consent: Consent, word: &str) -> Result<(), Error> {
     let question = match word {
         "" => "Apply?".to_owned(),
@@ -189,7 +187,7 @@ pub(super) async fn agree(hub: &ConnectedHub<'_>, consent: Consent, word: &str) 
     ask(hub, consent, (&question, word), ("apply these changes", "")).await
 }
 
-/// Asks this question, as [`agree`] does. Without a terminal, the error tells with which options `what` needs no answer.
+/// Asks this question, as [`agree`] does. Without a terminal, the error names the options that skip the question.
 pub(super) async fn ask(
     hub: &ConnectedHub<'_>,
     consent: Consent,
@@ -211,7 +209,7 @@ pub(super) async fn ask(
 /// How the changes of a plan ended.
 enum Applied {
     Whole(Duration),
-    /// Another run has changed something meanwhile.
+    /// Another run has changed something in the meantime.
     Raced(Error),
     Unfinished(Error),
 }

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM. Before changes are made they end the command. While changes are made, the first one stops after
-//! the AWS calls in progress, and the second stops at once.
+//! Ctrl-C and SIGTERM. Before any change, they end the command. During changes, the first signal stops after the AWS
+//! calls in progress, and the second stops immediately.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -10,18 +10,18 @@ use tokio::sync::watch;
 use crate::error::{Error, ErrorKind};
 use crate::ui::Ui;
 
-/// How far a command is with changes.
+/// How far a command is with its changes.
 #[derive(Debug, Default)]
 pub(super) struct Stop(Cell<Phase>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// It makes none.
+    /// It makes no changes.
     #[default]
     Reads,
-    /// It will make changes and has made none.
+    /// It will make changes, but has made none.
     Before,
-    /// It makes them, and handles signals itself.
+    /// It is making changes, and handles signals itself.
     Changes,
     After,
 }
@@ -56,7 +56,7 @@ impl Stop {
         tokio::pin!(command);
         loop {
             let kind = tokio::select! {
-                // A command that has ended is not interrupted any more.
+                // A finished command is no longer interrupted.
                 biased;
                 result = &mut command => return result,
                 kind = signals.next() => kind,
@@ -70,13 +70,12 @@ impl Stop {
         }
     }
 
-    /// Says that a command begins which will make changes, unless it only shows them.
+    /// Declares that the command will make changes, unless it only shows them.
     pub(super) fn before_changes(&self, will_change: bool) {
         self.0.set(if will_change { Phase::Before } else { Phase::Reads });
     }
 
-    /// Makes changes. Gives their result, or `None` if a second signal came before their end, and the signal that asked to
-    /// stop.
+    /// Makes changes. Returns their result, or `None` if a second signal arrived before the end; and the first signal.
     pub(super) async fn during<T>(
         &self,
         ui: &Ui,

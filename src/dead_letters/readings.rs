@@ -1,4 +1,4 @@
-//! A property: whatever is in the dead-letter queue or comes back from the router, reading it does not panic.
+//! A property: whatever the dead-letter queue contains or the router answers, reading it does not panic.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

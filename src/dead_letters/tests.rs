@@ -104,7 +104,7 @@ fn only_lines_about_retries_are_read() {
 }
 
 /// Lambda developer guide, "Implementing partial batch responses". An answer without the list is a success for Lambda;
-/// here it is a failure, so that nothing is deleted that was not routed.
+/// here it is a failure, so that only routed messages are deleted.
 #[test]
 fn only_messages_that_the_answer_clears_count_as_routed() {
     let failures = |items: &str| format!(r#"{{"batchItemFailures": {items}}}"#);

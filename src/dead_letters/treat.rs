@@ -1,4 +1,4 @@
-//! Deletes dead letters, or routes them first. Only those that were shown; the others are made visible again.
+//! Deletes dead letters, or routes them first. Applies only to those that were shown; the others are made visible again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use crate::model::{
     scope::LIVE,
 };
 
-/// How many receives in a row may return only other messages: someone else sends them faster than these are found.
+/// How many receives in a row may return only other messages: others may send messages faster than these are found.
 const STRANGERS: usize = 20;
-/// The longest payload of an invocation that is waited for, in bytes (Lambda developer guide, "Lambda quotas": 6 MB).
+/// The largest payload of a synchronous invocation, in bytes (Lambda developer guide, "Lambda quotas": 6 MB).
 const PAYLOAD: usize = 6_000_000;
 
-/// What is done with dead letters.
+/// What to do with dead letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -29,7 +29,7 @@ pub enum Treatment {
     Purge,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Outcome"))]
@@ -38,10 +38,10 @@ pub enum LetterStatus {
     RoutedAndDeleted,
     /// The router dropped it, so no cluster received it.
     DroppedAndDeleted,
-    /// The router routed or dropped it; which one its answer does not say.
+    /// The router routed or dropped it; its answer does not say which.
     RoutedOrDroppedAndDeleted,
     Deleted,
-    // The router returned it, and no call failed. In JSON, a failure like the next.
+    // The router returned it, and no call failed. In JSON, it is a failure like the next variant.
     #[serde(rename = "failed")]
     #[cfg_attr(test, schemars(skip))]
     Returned,
@@ -54,7 +54,7 @@ pub enum LetterStatus {
 }
 
 impl LetterStatus {
-    /// The word for a count of them, except of those that are left: their reason says more.
+    /// The word for a count of them, except for those that are left: their reason says more.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RoutedAndDeleted => "routed and deleted",
@@ -68,20 +68,20 @@ impl LetterStatus {
         }
     }
 
-    /// Whether the message is deleted, and was routed before if that was asked for.
+    /// Whether the message is deleted, and was routed before that if requested.
     pub fn is_done(self) -> bool {
         self < Self::Returned
     }
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ResultObject"))]
 pub struct LetterResult {
     pub status: LetterStatus,
-    /// What the router decided, or why it failed, is left or is unknown. Null if it was deleted without routing.
+    /// The router's decision, or why the message failed, is left or is unknown. Null if it was deleted without routing.
     pub reason: Option<String>,
-    /// The clusters that it was routed to, if the router says so.
+    /// The clusters that it was routed to, if the router reports them.
     pub clusters: Vec<String>,
 }
 
@@ -91,17 +91,17 @@ impl LetterResult {
         Self { status, reason, clusters: delivered.filter_map(|one| one.cluster.clone()).collect() }
     }
 
-    /// It was routed, if that was asked for. A delete that failed keeps it in the queue.
+    /// It was routed, if requested. If the delete failed, it stays in the queue.
     fn of_delete(treatment: Treatment, decisions: &[RouterDecision], deleted: &Result<(), Fault>) -> Self {
         let said = decided(decisions);
         let (status, reason) = match (treatment, deleted) {
             (Treatment::Purge, Ok(())) => (LetterStatus::Deleted, None),
             (Treatment::Purge, Err(fault)) => (LetterStatus::Failed, Some(fault.to_string())),
             (Treatment::Redrive, Err(fault)) => {
-                (LetterStatus::Failed, Some(format!("{said}, and not deleted: {fault}")))
+                (LetterStatus::Failed, Some(format!("{said}, but not deleted: {fault}")))
             }
             (Treatment::Redrive, Ok(())) if decisions.is_empty() => {
-                let reason = format!("{said}: this router does not say");
+                let reason = format!("{said}: this router does not report which");
                 (LetterStatus::RoutedOrDroppedAndDeleted, Some(reason))
             }
             (Treatment::Redrive, Ok(())) => {
@@ -142,8 +142,8 @@ fn decided(decisions: &[RouterDecision]) -> String {
     routed.into_iter().chain(others).collect::<Vec<_>>().join("; ")
 }
 
-/// The event with which Lambda would pass these messages to the router. It names no queue, so the router changes the
-/// visibility of none. A dead letter was received before: the router must not wait for the tags of a new instance.
+/// The event with which Lambda would pass these messages to the router. It names no queue, so the router changes no
+/// visibility. A dead letter was received before: the router must not wait for the tags of a new instance.
 pub(super) fn batch_event<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>) -> Value {
     let records = letters.into_iter().map(|letter| SqsRecord {
         message_id: letter.id.clone(),
@@ -161,20 +161,20 @@ pub(super) fn batch_event<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>)
 pub struct Treated {
     /// The result of each, by its id.
     pub results: BTreeMap<String, LetterResult>,
-    /// What ended it early.
+    /// The fault that ended it early.
     pub fault: Option<Fault>,
     pub stopped: bool,
 }
 
 impl Treated {
-    /// The number of dead letters that are deleted, and were routed before if that was asked for.
+    /// The number of dead letters that are deleted, and were routed before that if requested.
     pub fn done(&self) -> usize {
         self.results.values().filter(|result| result.status.is_done()).count()
     }
 }
 
-/// Treats the dead letters with these ids, ten at a time, until someone asks to stop. A message is deleted only after the
-/// router has cleared it, so at most the ten in flight are routed twice if this is killed.
+/// Processes the dead letters with these ids, ten at a time, until the user requests a stop. A message is deleted only
+/// after the router has cleared it, so if this is killed, at most the ten in flight are routed twice.
 pub async fn treat(
     cloud: &impl DeadLetters,
     scope: &Scope,
@@ -209,7 +209,7 @@ pub async fn treat(
             Err(fault) => break Some(fault),
         };
     };
-    // What was received and not deleted is visible again. A release that fails only makes it visible later.
+    // Messages that were received and not deleted become visible again; if the release fails, later.
     release(cloud, &run.queue, run.held.into_values()).await;
     let why_left = if stopped || fault.is_some() { "not tried" } else { "no longer found" };
     let left = LetterResult::new(LetterStatus::Left, Some(why_left.to_owned()), &[]);
@@ -217,7 +217,7 @@ pub async fn treat(
     Treated { results: run.results, fault, stopped }
 }
 
-/// The end of a run that finds no more of its messages among others.
+/// The end of a run that no longer finds its messages among others.
 fn crowded() -> Fault {
     let message = format!("{STRANGERS} times in a row, SQS returned only messages that were not shown");
     Fault::new(FaultKind::Unsettled, sqs::RECEIVE_MESSAGE, message)
@@ -228,26 +228,26 @@ struct TreatmentRun<'a, C> {
     scope: &'a Scope,
     treatment: Treatment,
     queue: QueueName,
-    /// The messages that were not touched so far.
+    /// The messages that were not processed yet.
     left: BTreeSet<String>,
     /// The results of the others, and what the router decided about them.
     results: BTreeMap<String, LetterResult>,
     decisions: BTreeMap<String, Vec<RouterDecision>>,
-    /// The receipts of messages that are to be visible again, by their ids.
+    /// The receipts of messages to make visible again, by their ids.
     held: BTreeMap<String, String>,
 }
 
 impl<C: DeadLetters> TreatmentRun<'_, C> {
-    /// Receives and treats one batch. Gives the number of messages that were to be treated; `None` if none was received.
+    /// Receives and processes one batch. Returns the number of messages to process; `None` if none was received.
     async fn batch(&mut self) -> Result<Option<usize>, Fault> {
         let received = self.cloud.receive(&self.queue, HIDDEN).await?;
         if received.is_empty() {
             return Ok(None);
         }
-        // A delete may be late, or a second copy may come. It was routed.
+        // The delete may be late, or this may be a second copy. It was routed.
         let is_done = |one: &DeadLetter| self.results.get(&one.id).is_some_and(|result| result.status.is_done());
         let (again, mut asked): (Vec<_>, Vec<_>) = received.into_iter().partition(is_done);
-        // Whatever ends this early, what was received and not deleted is visible again.
+        // However this ends early, messages that were received and not deleted become visible again.
         let receipts = asked.iter().map(|one| (one.id.clone(), one.receipt.clone()));
         self.held.extend(receipts);
         asked.retain(|one| self.left.contains(&one.id));
@@ -273,8 +273,8 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
         deleted.map(|()| Some(asked.len()))
     }
 
-    /// The messages that fit into one invocation, at least one: SQS has messages of at most 1 MiB, which JSON can double. The
-    /// others are made visible again: they come with a later receive.
+    /// The messages that fit into one invocation, at least one: SQS messages have at most 1 MiB, which JSON can double.
+    /// The others are made visible again, for a later receive.
     async fn fitting(&mut self, mut asked: Vec<DeadLetter>) -> Result<Vec<DeadLetter>, Fault> {
         let mut length = 0;
         let fits = |letter: &&DeadLetter| {
@@ -289,7 +289,7 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
         Ok(asked)
     }
 
-    /// Routes messages. Gives the ids of those that the router returns.
+    /// Routes messages. Returns the ids of those that the router returns.
     async fn route(&mut self, asked: &[DeadLetter]) -> Result<BTreeSet<String>, Fault> {
         let function = self.scope.router_function();
         match self.cloud.route(&function, LIVE, &batch_event(asked)).await {

@@ -1,5 +1,5 @@
-//! The rules of others that match Karpenter's events, and the queues that they send to: which cluster a queue is of, whether
-//! anything reads it, and which rules the hub replaces.
+//! Other owners' rules that match Karpenter's events, and their target queues: which cluster a queue belongs to,
+//! whether anything reads it, and which rules the hub replaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use crate::model::{
 };
 use crate::survey::Survey;
 
-/// A Karpenter polls without pause. Whoever did for less than two hours of a day, in periods of five minutes, may be a person, or a
-/// Karpenter that ran briefly.
+/// Karpenter polls continuously. A reader that polled for less than two hours of a day, in periods of five minutes, may
+/// be a person, or a Karpenter that ran briefly.
 const POLLED: u64 = 24;
-/// What is in some name of whatever is for Karpenter.
+/// Part of some name of everything made for Karpenter.
 const KARPENTER: &str = "karpenter";
 
 /// A queue that receives Karpenter's events.
@@ -27,16 +27,16 @@ const KARPENTER: &str = "karpenter";
 pub struct FoundQueue {
     #[cfg_attr(test, schemars(with = "String"))]
     pub name: QueueName,
-    /// Its cluster, by a record, a tag, EKS or a controller role. Null if none of them names one.
+    /// Its cluster, found by a record, a tag, EKS or a controller role. Null if none of them names one.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub cluster: Option<ClusterName>,
     /// Whether this cluster is registered on the bus.
     pub registered: bool,
-    /// Whether a rule that asks for Karpenter's events sends to it.
+    /// Whether a rule for Karpenter's events sends to it.
     pub has_rule: bool,
     pub reader: Readership,
     pub tags: BTreeMap<String, String>,
-    // Whether something says that only a Karpenter reads it.
+    // Whether there is evidence that only Karpenter reads it.
     #[serde(skip)]
     pub is_for_karpenter: bool,
 }
@@ -47,7 +47,7 @@ pub struct FoundQueue {
 pub struct FoundRule {
     #[cfg_attr(test, schemars(with = "String"))]
     pub name: RuleName,
-    /// Karpenter's events that it matches, each by the end of the name of kibus's rule.
+    /// The Karpenter events that it matches, each named by the suffix of kibus's rule.
     pub events: Vec<&'static str>,
     pub enabled: bool,
     /// Empty if they could not be read.
@@ -58,12 +58,12 @@ pub struct FoundRule {
     pub reason: Option<String>,
     /// Why its pattern matches no event at all. Null if it matches some.
     pub matches_nothing: Option<String>,
-    // What clusters on the bus no longer need of it.
+    // The parts that clusters on the bus no longer need.
     #[serde(skip)]
     pub removal: Option<Removal>,
 }
 
-/// What clusters on the bus no longer need of a rule: their targets, and the rule itself if nothing keeps it then.
+/// The parts of a rule that clusters on the bus no longer need: their targets, and the rule itself if there is no reason to keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     pub rule: RuleName,
@@ -78,7 +78,7 @@ pub struct Removal {
 pub struct FoundTarget {
     pub id: String,
     pub arn: String,
-    /// The queue that it is, if that is in this account and Region, and not FIFO.
+    /// The queue, if the target is a queue in this account and Region, and not FIFO.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub queue: Option<QueueName>,
 }
@@ -90,19 +90,19 @@ pub struct FoundTarget {
 pub enum Verdict {
     /// The hub receives the same events.
     Replace,
-    /// It has another use, or may have one.
+    /// The rule has another use, or may have one.
     Keep,
 }
 
-/// What is known of the reader of a queue.
+/// What is known about a queue's reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ReaderWord"))]
 pub enum Readership {
     /// Something reads it.
     Reads,
-    /// Something received in the last day, but deleted nothing and did not poll for hours, as a running Karpenter does.
-    // A look of a person or a probe is a receive too (S30).
+    /// Something received messages in the last day, but deleted none and did not poll for hours, as a running Karpenter does.
+    // A person's look or a probe is also a receive (S30).
     Seldom,
     /// Nothing has read it in the last day.
     Nothing,
@@ -112,18 +112,18 @@ pub enum Readership {
     Unknown,
 }
 
-/// A rule of others that matches events of Karpenter or of EC2 Auto Scaling, with its targets.
+/// Another owner's rule that matches events for Karpenter or from EC2 Auto Scaling, with its targets.
 pub(super) struct Sender<'a> {
     rule: &'a EventRule,
     pattern: RulePattern,
-    /// Nothing if they could not be read.
+    /// Empty if they could not be read.
     targets: Vec<FoundTarget>,
 }
 
 pub(super) type Queues = BTreeMap<QueueName, FoundQueue>;
 
-/// The rules of others that match events of Karpenter or of EC2 Auto Scaling and have targets or may have some, and the number of
-/// rules of kibus.
+/// Other owners' rules that match events for Karpenter or from EC2 Auto Scaling and have or may have targets, and the
+/// number of kibus's rules.
 pub(super) fn senders(survey: &Survey) -> (Vec<Sender<'_>>, usize) {
     let (mut senders, mut of_kibus) = (Vec::new(), 0);
     for rule in survey.event_rules().present().into_iter().flatten() {
@@ -133,7 +133,7 @@ pub(super) fn senders(survey: &Survey) -> (Vec<Sender<'_>>, usize) {
             continue;
         }
         let sender = Sender::new(survey, rule);
-        // Anyone may give a target the id of kibus's.
+        // Anyone can give a target the id that kibus uses.
         if sender.targets.iter().any(|target| hubs.contains(&target.arn)) {
             of_kibus += 1;
         } else if concerns_karpenter && *survey.rule_targets(&rule.name) != Fact::Present(Vec::new()) {
@@ -181,7 +181,8 @@ pub(super) fn queues(survey: &Survey, senders: &[Sender<'_>]) -> Queues {
     found.map(|queue| (queue.name.clone(), queue)).collect()
 }
 
-/// The queues with a name of Karpenter to which a service may send and no rule does. None while the targets of a rule are unknown.
+/// The queues with a Karpenter-like name that accept messages from a service but are no rule's target. None while the
+/// targets of a rule are unknown.
 fn without_rule<'a>(survey: &'a Survey, senders: &[Sender<'_>]) -> impl Iterator<Item = &'a QueueName> {
     let all = survey.queues(&String::new()).present().into_iter().flatten();
     let is_known = senders.iter().all(|sender| !sender.targets.is_empty());
@@ -207,7 +208,7 @@ fn readership(activity: &Fact<QueueActivity>) -> Readership {
     }
 }
 
-/// Whether some name says that a queue is for Karpenter, and no rule sends events to it that only others read.
+/// Whether some name indicates that a queue is for Karpenter, and no rule sends it events that only others read.
 fn names_karpenter(queue: &QueueName, tags: &Tags, senders: &[&Sender<'_>]) -> bool {
     let targets = senders.iter().flat_map(|sender| &sender.targets);
     let ids = targets.filter(|target| target.queue.as_ref() == Some(queue)).map(|target| target.id.as_str());
@@ -217,8 +218,7 @@ fn names_karpenter(queue: &QueueName, tags: &Tags, senders: &[&Sender<'_>]) -> b
         && !senders.iter().any(|sender| sender.pattern.of_auto_scaling)
 }
 
-/// The only cluster that the tags of a queue and of its own rules name. Without such a tag, that of EKS, or else of a role, is
-/// asked for.
+/// The only cluster named in the tags of a queue and of its own rules. Without such a tag, EKS decides, or else a role.
 fn cluster(
     survey: &Survey,
     queue: &QueueName,
@@ -226,7 +226,7 @@ fn cluster(
     senders: &[&Sender<'_>],
     is_for_karpenter: bool,
 ) -> Option<ClusterName> {
-    // The tag of a rule with several queues may be about another one.
+    // The tag of a rule with several queues may refer to another queue.
     let own = senders.iter().filter(|sender| queues_of(&sender.targets).count() == 1);
     let of_rules = own.filter_map(|sender| survey.rule_tags(&sender.rule.name).present());
     let tagged: BTreeSet<ClusterName> = of_rules.chain([tags]).flat_map(tagged).collect();
@@ -251,7 +251,7 @@ fn tagged(tags: &Tags) -> impl Iterator<Item = ClusterName> {
     by_value.chain(by_key).filter_map(|name| name.parse().ok())
 }
 
-/// The only EKS cluster whose name stands in the name of the queue. `prod` in `team-prod` is not another one.
+/// The only EKS cluster whose name is part of the queue's name. `prod` in `team-prod` does not count as another one.
 fn by_eks(queue: &QueueName, all: &BTreeSet<ClusterName>) -> Option<ClusterName> {
     let named = all.iter().filter(|cluster| template_of(queue, cluster).is_some());
     let named: BTreeSet<&ClusterName> = named.collect();
@@ -261,8 +261,8 @@ fn by_eks(queue: &QueueName, all: &BTreeSet<ClusterName>) -> Option<ClusterName>
     only(named.iter().filter(|name| !is_part(name)).map(|name| (*name).clone()).collect())
 }
 
-/// The only cluster for which both the queue and a role have a usual name. A queue `id-karpenter` is not one: a tool may give the
-/// role the same name, whatever the cluster's is.
+/// The only cluster for which both the queue and a role have a usual name. A queue `id-karpenter` does not count: a
+/// tool may give the role the same name, whatever the cluster's name is.
 fn by_role(survey: &Survey, queue: &QueueName) -> Option<ClusterName> {
     let roles = survey.listed_roles().present()?;
     let starts = ["", "karpenter-", "Karpenter-"].into_iter();
@@ -293,7 +293,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// What was found of it, if it asks for events of Karpenter.
+    /// What was found, if the rule is for Karpenter's events.
     pub(super) fn found(self, survey: &Survey, queues: &Queues) -> Option<FoundRule> {
         if !self.pattern.is_of_karpenter() {
             return None;
@@ -316,7 +316,7 @@ impl<'a> Sender<'a> {
         })
     }
 
-    /// What the clusters of queues on the bus no longer need of the rule.
+    /// The parts of the rule that clusters on the bus no longer need.
     fn removal(&self, is_moved: impl Fn(&QueueName) -> bool) -> Option<Removal> {
         let moved = self.targets.iter().filter(|target| target.queue.as_ref().is_some_and(&is_moved));
         let targets: Vec<String> = moved.map(|target| target.id.clone()).collect();
@@ -337,14 +337,14 @@ impl<'a> Sender<'a> {
         } else if queues_of(targets).next().is_none() {
             format!("kibus cannot follow events to {}", arns())
         } else if others.len() == targets.len() {
-            "nothing shows that only a Karpenter reads its queue".to_owned()
+            "there is no evidence that only Karpenter reads its queue".to_owned()
         } else if !others.is_empty() {
             let ids = targets.iter().filter(|target| !others.contains(target)).map(|target| target.id.escape_debug());
-            format!("it has targets besides {}: {}", listed(ids), arns())
+            format!("it has other targets than {}: {}", listed(ids), arns())
         } else if !pattern.further.is_empty() {
-            format!("its pattern asks for events that the hub does not receive, by {}", listed(&pattern.further))
+            format!("its pattern matches events that the hub does not receive, because of {}", listed(&pattern.further))
         } else if pattern.is_broad && pattern.nothing.is_none() {
-            "its pattern also matches events that Karpenter does not know".to_owned()
+            "its pattern also matches events that Karpenter does not handle".to_owned()
         } else {
             return None;
         })

@@ -149,9 +149,9 @@ fn a_rule_with_another_use_stays() {
     const FOREIGN: &str = "arn:aws:sqs:us-west-2:444455556666:karpenter-base";
     const FIFO: &str = "arn:aws:sqs:us-west-2:111122223333:q.fifo";
     let broad = json!({"source": ["aws.ec2"], "detail-type": [{"prefix": "EC2 "}]});
-    let too_broad = "its pattern also matches events that Karpenter does not know".to_owned();
+    let too_broad = "its pattern also matches events that Karpenter does not handle".to_owned();
     let both = json!({"source": ["aws.ec2", "aws.autoscaling"]});
-    let unclear = "nothing shows that only a Karpenter reads its queue".to_owned();
+    let unclear = "there is no evidence that only Karpenter reads its queue".to_owned();
     let beyond = |arn: &str| format!("kibus cannot follow events to `{arn}`");
     for (case, pattern, target, managed_by, expected, is_moved) in [
         ("managed", spot(), BASE, Some("fis.amazonaws.com"), "`fis.amazonaws.com` manages it".to_owned(), true),
@@ -249,14 +249,14 @@ fn only_what_clusters_on_the_bus_no_longer_need_is_removed() {
     let [Removal { rule, targets, kept }] = &removals(&survey, &"karpenter-base".parse().unwrap())[..] else {
         panic!("one rule sends to its own queue")
     };
-    let others = format!("it has targets besides `new`: `{}`", arn("base"));
+    let others = format!("it has other targets than `new`: `{}`", arn("base"));
     assert_eq!((rule.as_str(), &targets[..], kept.as_ref()), ("broad", &["new".to_owned()][..], Some(&others)));
     let broad = found.rules.iter().find(|rule| rule.name.as_str() == "broad").unwrap().removal.as_ref().unwrap();
-    let why = "its pattern also matches events that Karpenter does not know";
+    let why = "its pattern also matches events that Karpenter does not handle";
     assert_eq!(broad.kept.as_deref(), Some(why));
 }
 
-/// A queue of Karpenter's template or a guide, whose rule has taken another target.
+/// A queue from Karpenter's template or a guide, whose rule now has another target.
 #[test]
 fn a_queue_of_karpenter_without_a_rule_is_found() {
     let policy = |who: &str| {
@@ -287,7 +287,7 @@ fn a_queue_of_karpenter_without_a_rule_is_found() {
         let clusters: Vec<_> =
             found.queues.iter().map(|queue| queue.cluster.as_ref().map(ClusterName::as_str)).collect();
         assert_eq!(clusters, expected.into_iter().collect::<Vec<_>>(), "{case}");
-        // Without its targets, a rule may send to it.
+        // If its targets are unknown, a rule may send to it.
         survey.known.rule_targets.insert("scaling".parse().unwrap(), Fact::Unreadable(Fault::denied("x:Y")));
         assert_eq!(discovery(&survey).unwrap().queues, [], "{case}");
     }
@@ -332,7 +332,7 @@ fn what_could_not_be_read_is_named_once() {
     assert_eq!((found.rules.len(), reasons), (6, BTreeSet::from([Some("its targets could not be read")])));
 }
 
-/// The queries of a survey of the largest bus: each is about what the answers before it say.
+/// The queries of a survey of the largest bus: each depends on earlier answers.
 #[test]
 fn a_full_bus_is_read_in_three_rounds() {
     let mut survey = empty();

@@ -1,4 +1,4 @@
-//! Which instance a drill interrupts.
+//! The choice of the instance that a drill interrupts.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::model::{
     parse_time, time_text,
 };
 
-/// The instance of a drill, and what a person sees of it before it is interrupted.
+/// The instance of a drill, with the details that the user sees before the interruption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DrillInstanceObject"))]
 pub struct DrillInstance {
@@ -20,14 +20,14 @@ pub struct DrillInstance {
     pub instance_type: String,
     pub zone: String,
     pub node_pool: String,
-    /// How many instances of the node pool run, with this one.
+    /// How many instances of the node pool are running, including this one.
     pub nodes: usize,
-    /// When it was launched, in UTC; empty if EC2 does not say.
+    /// When it was launched, in UTC; empty if EC2 does not report it.
     pub launched: String,
 }
 
-/// The named instance, or the newest running Spot instance that Karpenter launched for the cluster and that is not the only one of
-/// its node pool. Only instances that have joined the cluster count: others may set every other tag. Gives why there is none.
+/// The named instance, or the newest running Spot instance that Karpenter launched for the cluster and that is not the only one of its
+/// node pool. Only instances that have joined the cluster count: other users can set every other tag. Otherwise, returns the reason.
 pub fn choose(all: &[Instance], of: &ClusterName, named: Option<&InstanceId>) -> Result<DrillInstance, String> {
     let is_of_cluster = |one: &&Instance| is_of_karpenter(&one.tags) && joined(&one.tags).as_ref() == Some(of);
     let running: Vec<&Instance> = all.iter().filter(is_of_cluster).filter(|one| one.state == RUNNING).collect();
@@ -45,8 +45,8 @@ pub fn choose(all: &[Instance], of: &ClusterName, named: Option<&InstanceId>) ->
             let spot = || running.iter().copied().filter(|one| one.is_spot);
             let newest = spot().filter(|one| nodes(one) > 1).max_by_key(|one| (&one.launched, &one.id));
             newest.ok_or_else(|| match spot().next() {
-                None => format!("no Spot instance that Karpenter launched runs in cluster `{of}` (tag `{JOINED}`)"),
-                Some(_) => format!("each Spot instance of cluster `{of}` is the only node of its node pool"),
+                None => format!("cluster `{of}` has no running Spot instance launched by Karpenter (tag `{JOINED}`)"),
+                Some(_) => format!("each Spot instance of cluster `{of}` is the only node in its node pool"),
             })?
         }
     };
@@ -63,15 +63,17 @@ pub fn choose(all: &[Instance], of: &ClusterName, named: Option<&InstanceId>) ->
 
 pub(super) const RUNNING: &str = "running";
 
-/// Why a drill of the cluster cannot be about a named instance.
+/// Why a drill of the cluster cannot use a named instance.
 fn unfit(one: &Instance, of: &ClusterName) -> Option<String> {
     let id = &one.id;
     match joined(&one.tags) {
         _ if !is_of_karpenter(&one.tags) => Some(format!("instance `{id}` was not launched by Karpenter")),
         None => Some(format!("instance `{id}` has not joined a cluster: EKS has not set its tag `{JOINED}`")),
-        Some(other) if other != *of => Some(format!("instance `{id}` is of cluster `{other}`, not of `{of}`")),
+        Some(other) if other != *of => Some(format!("instance `{id}` belongs to cluster `{other}`, not to `{of}`")),
         Some(_) if one.state != RUNNING => Some(format!("instance `{id}` is {}, not running", one.state)),
-        Some(_) if !one.is_spot => Some(format!("instance `{id}` is an On-Demand instance, which is not interrupted")),
+        Some(_) if !one.is_spot => {
+            Some(format!("instance `{id}` is an On-Demand instance, which cannot be interrupted"))
+        }
         Some(_) => None,
     }
 }
@@ -105,8 +107,8 @@ mod tests {
         let pool = ["i-1 blue 01", "i-2 blue 02", "i-3 blue 03 on-demand", "i-4 red 09", "i-5 blue 08 of-other"];
         let tagged = ["i-1 blue 01 tagged", "i-2 blue 02 tagged"];
         let (only_ones, none) = (
-            Err("each Spot instance of cluster `base` is the only node of its node pool"),
-            Err("no Spot instance that Karpenter launched runs in cluster `base` (tag `aws:eks:cluster-name`)"),
+            Err("each Spot instance of cluster `base` is the only node in its node pool"),
+            Err("cluster `base` has no running Spot instance launched by Karpenter (tag `aws:eks:cluster-name`)"),
         );
         for (what, rows, named, expected) in [
             ("the newest of a pool with others", &pool[..], "", Ok("i-2 of 3")),

@@ -1,4 +1,4 @@
-//! The steps of a drill, and what each look says of them.
+//! The steps of a drill, and what each check shows about them.
 
 use std::time::Duration;
 
@@ -14,26 +14,26 @@ use crate::model::{
 
 /// How long an experiment may take to begin.
 const BEGINS: Duration = Duration::from_secs(2 * 60);
-/// EC2 warns so long before it interrupts.
+/// How long before the interruption EC2 sends the warning.
 const WARNED: Duration = Duration::from_secs(2 * 60);
-/// How long after the warning its delivery may be in the log: lines are late.
+/// How long after the warning its delivery may appear in the log: log lines lag.
 const DELIVERED_IN: Duration = Duration::from_secs(6 * 60);
-/// How long it may take until it is known that Karpenter took the warning: metrics are later.
+/// How long it may take until it is known that Karpenter took the warning: metrics lag even more.
 const TAKEN_IN: Duration = Duration::from_secs(15 * 60);
 /// How long after its interruption an instance may take to terminate.
 const TERMINATES_IN: Duration = Duration::from_secs(5 * 60);
-/// How long after a delivery the counts of a queue are right, and until when an empty queue shows that the message was taken: then it
-/// may have expired.
+/// How long after a delivery the counts of a queue are accurate, and until when an empty queue shows that the message
+/// was taken; after that, it may have expired.
 const COUNTED: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(4 * 60)];
 
-/// In the order in which they are expected.
+/// In the expected order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Step {
-    /// The experiment runs.
+    /// The experiment is running.
     Experiment,
-    /// A rebalance recommendation precedes the warning, and is no part of the result.
+    /// A rebalance recommendation precedes the warning, and is not part of the result.
     RebalanceRecommendation,
     /// The warning is at the hub and delivered.
     Warning,
@@ -61,9 +61,9 @@ pub enum StepResult {
     Done,
     /// It failed or is overdue.
     Failed,
-    /// It is not known, which is no failure.
+    /// The result is unknown, which is not a failure.
     NotKnown,
-    /// It was expected, and is no part of the result.
+    /// It was expected, and is not part of the result.
     Noted,
 }
 
@@ -77,7 +77,7 @@ pub struct StepReport {
     pub message: String,
 }
 
-/// The steps of a drill so far, and what was seen. What could not be read shows nothing.
+/// The steps of a drill so far, and the observations. A failed read shows nothing.
 #[derive(Debug)]
 pub(super) struct Story<'a> {
     pub(super) drill: &'a Drill,
@@ -95,13 +95,13 @@ pub(super) struct Story<'a> {
     pub(super) depths: Vec<(Duration, Depth)>,
     /// How many messages were deleted from the queue since the delivery.
     pub(super) deleted: u64,
-    /// EC2's word for the state of the instance.
+    /// The state of the instance as EC2 names it.
     pub(super) state: String,
-    /// Why something could not be read the last time.
+    /// Why the last read failed, if it did.
     pub(super) fault: Option<String>,
 }
 
-/// The result of a step, when it was, and the message.
+/// The result of a step, its time, and the message.
 type Found = (StepResult, Duration, String);
 
 impl<'a> Story<'a> {
@@ -130,7 +130,7 @@ impl<'a> Story<'a> {
         self.steps.iter().all(|report| report.step != step)
     }
 
-    /// When the step came to this result.
+    /// When the step reached this result.
     fn time(&self, step: Step, result: StepResult) -> Option<Duration> {
         let mut reports = self.steps.iter();
         let report = reports.find(|report| report.step == step && report.result == result);
@@ -142,7 +142,7 @@ impl<'a> Story<'a> {
         self.time(Step::Warning, StepResult::Done)
     }
 
-    /// Whether something can still be seen of the step. An experiment that failed warns of nothing.
+    /// Whether the step can still be observed. A failed experiment sends no warning.
     pub(super) fn awaits(&self, step: Step) -> bool {
         let is_open = |step| self.is_open(step);
         self.time(Step::Experiment, StepResult::Failed).is_none()
@@ -159,7 +159,7 @@ impl<'a> Story<'a> {
         !Step::ALL.into_iter().any(|step| self.awaits(step))
     }
 
-    /// Judges what was seen this long after the start. Gives the new steps.
+    /// Evaluates the observations this long after the start. Returns the new steps.
     pub(super) fn judge(&mut self, at: Duration) -> &[StepReport] {
         let before = self.steps.len();
         for step in Step::ALL {
@@ -184,7 +184,7 @@ impl<'a> Story<'a> {
             "running" | "completed" | "stopping" if self.is_open(Step::Experiment) => {
                 Some((StepResult::Done, at, "experiment runs".to_owned()))
             }
-            // What the experiment says after the instance is being terminated is no news.
+            // Once the instance is terminating, the state of the experiment no longer matters.
             "failed" | "cancelled" | "stopped" if self.state == RUNNING => {
                 let message = format!("experiment {}: {}", state.status, state.why());
                 Some((StepResult::Failed, at, message.trim_end_matches(": ").to_owned()))
@@ -193,7 +193,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// What became of the event of this step, as the router's log says.
+    /// The outcome of this step's event, according to the router's log.
     fn delivery(&self, step: Step, at: Duration) -> Option<Found> {
         let (signal, what) = match step {
             Step::Warning => (Signal::SpotInterruption, "warning"),
@@ -223,13 +223,13 @@ impl<'a> Story<'a> {
                 Step::Warning => result,
                 _ => StepResult::Noted,
             };
-            // The log is late, so it says itself when that was. Clocks differ.
+            // The log lags, so the time comes from the line itself. Clocks differ.
             let then = self.since(event.logged).min(at);
             Some((result, then, format!("{what} at the hub, {end}")))
         })
     }
 
-    /// Counts of SQS are late, so an empty queue says something only after a minute, or if the message was seen in it.
+    /// SQS counts lag, so an empty queue is meaningful only after a minute, or if the message was seen in it.
     fn karpenter(&self, at: Duration) -> Option<Found> {
         let (delivered, depths, deleted) = (self.delivered()?, &self.depths, self.deleted);
         let is_empty = |depth: &Depth| depth.messages() == 0;
@@ -261,7 +261,7 @@ impl<'a> Story<'a> {
                 let what = "no delivery of the warning in the router's log".to_owned();
                 (interrupted - WARNED + DELIVERED_IN, what)
             }
-            Step::Karpenter => (TAKEN_IN, "whether Karpenter took it is not known".to_owned()),
+            Step::Karpenter => (TAKEN_IN, "unknown whether Karpenter took it".to_owned()),
             Step::Terminated => (interrupted + TERMINATES_IN, format!("instance still {}", self.state)),
             _ => return None,
         };

@@ -1,4 +1,4 @@
-//! A whole drill in a cloud of a test, whose clock stands still while nobody waits.
+//! A whole drill in a test cloud, whose clock moves only during waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -16,10 +16,10 @@ use crate::plan::Action;
 /// The time of the local clock when a test begins.
 const NOW: i64 = 1_800_000_000_000;
 
-/// What is seen of AWS so many seconds after the start of the experiment.
+/// What AWS shows a number of seconds after the start of the experiment.
 type At<T> = fn(u64) -> T;
 
-/// The message and the signal of lines of the log.
+/// The message and the signal of log lines.
 type Lines = &'static [(&'static str, &'static str)];
 
 const DELIVERED: Lines = &[("delivered", "spot-interruption")];
@@ -48,11 +48,11 @@ struct Fake {
     killed_at: Option<usize>,
     status: At<&'static str>,
     reason: &'static str,
-    /// FIS's code of an experiment that failed.
+    /// FIS's code for a failed experiment.
     code: &'static str,
     state: At<&'static str>,
     lines: At<Lines>,
-    /// Those from before the drill.
+    /// The lines from before the drill.
     old: Lines,
     depth: At<[u64; 2]>,
     deleted: At<u64>,
@@ -261,7 +261,7 @@ impl DrillCloud for Fake {
     }
 }
 
-/// A template of another team, which somebody has tagged.
+/// A template of another team, which someone has tagged.
 const TAGGED: &str = "EXT3";
 const ROLE: &str = "arn:aws:iam::111122223333:role/platform/kibus-drill-us-west-2";
 
@@ -280,7 +280,7 @@ fn drill() -> Drill {
     }
 }
 
-/// Runs a drill. Gives how it ended, its steps as text, and what was waited for.
+/// Runs a drill. Returns how it ended, its steps as text, and its waits.
 async fn ran(cloud: &Fake, stop: &watch::Receiver<bool>) -> (Ended, Vec<String>, Vec<String>) {
     let (steps, waits) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let step = |report: &StepReport| {
@@ -300,7 +300,7 @@ async fn undisturbed(cloud: &Fake) -> (Ended, Vec<String>, Vec<String>) {
 #[tokio::test(start_paused = true)]
 async fn a_step_that_fails_or_stays_away_is_said_as_such() {
     let no_delivery = "360 Failed no delivery of the warning in the router's log after 6m";
-    let not_known = "900 NotKnown whether Karpenter took it is not known after 15m";
+    let not_known = "900 NotKnown unknown whether Karpenter took it after 15m";
     let delivered = "15 Done warning at the hub, delivered to karpenter-base in 79 ms";
     let waited: At<[u64; 2]> = |at| [u64::from(at < 40), 0];
     let nothing: At<Lines> = |_| &[];
@@ -417,7 +417,7 @@ async fn a_request_to_stop_stops_the_experiment_and_removes_all() {
     }
 }
 
-/// The command is killed at every call until the first steps were seen; then `--clean` finds all of it.
+/// The command is killed at every call until the first steps were seen; then `--clean` finds everything.
 #[tokio::test(start_paused = true)]
 async fn what_a_killed_drill_left_is_found_and_removed() {
     for at in 1..30 {

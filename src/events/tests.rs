@@ -3,8 +3,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::model::LogGroupName;
 
-/// A log that answers as CloudWatch Logs does, with few lines on a page and an empty page before each. Its lines are in the order
-/// of time.
+/// A log that answers like CloudWatch Logs, with few lines per page and an empty page before each. Its lines are in chronological order.
 #[derive(Default)]
 struct Log {
     lines: Vec<(i64, String)>,
@@ -52,7 +51,7 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 #[tokio::test(start_paused = true)]
 async fn the_newest_lines_are_read_once_and_few_of_the_others() {
     let now = 100 * DAY;
-    // A line a second for a day, and some that the local clock expects only later.
+    // One line per second for a day, and some that are in the future of the local clock.
     let times = (0..86_400 + 60).map(|second| now - DAY + second * 1_000);
     let log = Log { lines: times.map(|time| (time, line(""))).collect(), page: 200, ..Log::default() };
     for limit in [1, 10, 1_000, 80_000, 86_460, 100_000] {

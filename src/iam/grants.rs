@@ -1,5 +1,6 @@
-//! What a policy grants, as far as kibus asks: who may send to a queue, whether EventBridge and CloudWatch may use a key or a topic,
-//! and which Kubernetes service accounts may assume a role. One evaluator judges requests; what it cannot judge is unclear.
+//! What a policy grants, as far as kibus needs to know: who can send to a queue, whether EventBridge and CloudWatch can
+//! use a key or a topic, and which Kubernetes service accounts can assume a role. One evaluator judges requests; what
+//! it cannot judge is unclear.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::model::{
     principals, texts,
 };
 
-/// How certainly something applies to a request, in this order.
+/// How certainly something applies to a request, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Applies {
     No,
@@ -30,27 +31,27 @@ impl From<bool> for Applies {
 #[derive(Clone, Copy)]
 enum Who<'a> {
     Service(&'a str),
-    /// A principal of whatever account.
+    /// A principal of any account.
     Anyone,
 }
 
-/// What a request has for a condition key.
+/// The value of a condition key in a request.
 #[derive(Clone, Copy)]
 enum Known<'a> {
-    /// One of these; `None` for a request without the key.
+    /// One of these values; `None` for a request without the key.
     OneOf(&'a [Option<&'a str>]),
-    /// An account, or an ARN, other than those of this account, or nothing.
+    /// An account or ARN other than this account's, or no value.
     NotOf(&'a AccountId),
 }
 
 struct Request<'a> {
     who: Who<'a>,
     action: &'a str,
-    /// The condition keys that are known, in lower case. A condition on another key is unclear.
+    /// The known condition keys, in lower case. A condition on another key is unclear.
     keys: &'a [(&'a str, Known<'a>)],
 }
 
-/// How certainly some statement of a resource's policy allows a request, and some statement denies it.
+/// How certainly a statement of a resource's policy allows a request, and how certainly one denies it.
 fn decide(policy: &Document, request: &Request<'_>) -> [Applies; 2] {
     let statements = policy.statements();
     ["Allow", "Deny"].map(|effect| {
@@ -61,7 +62,7 @@ fn decide(policy: &Document, request: &Request<'_>) -> [Applies; 2] {
 
 /// All parts of a statement must apply.
 fn applies(statement: &Value, request: &Request<'_>) -> Applies {
-    // All but some is everyone else.
+    // `NotPrincipal` means everyone else.
     let principal = match (statement.get("Principal"), statement.get("NotPrincipal")) {
         (Some(who), None) => names(who, request.who).map_or(Applies::Unclear, Applies::from),
         (None, Some(who)) => names(who, request.who).map_or(Applies::Unclear, |named| (!named).into()),
@@ -119,7 +120,7 @@ fn holds(operator: &str, values: &[&str], known: Known<'_>) -> Applies {
         Known::OneOf(possible) => {
             let fits = |text: &str| values.iter().any(|value| compares(value, text));
             let held = possible.iter().filter(|text| text.is_some_and(fits) != negates).count();
-            // AWS compares each of the six parts of an ARN, and does not document what fewer match.
+            // AWS compares each of the six parts of an ARN, and does not document what a pattern with fewer parts matches.
             let is_part = |value: &&&str| operator.starts_with("Arn") && value.matches(':').count() < 5;
             let mut parts = values.iter().filter(is_part);
             match held {
@@ -139,32 +140,32 @@ fn holds(operator: &str, values: &[&str], known: Known<'_>) -> Applies {
 
 const WITH_TLS: Known<'_> = Known::OneOf(&[Some("true")]);
 
-/// Whether a policy allows a service what it needs.
+/// Whether a policy lets a service do what it needs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LetsIn {
     Yes,
     No(BTreeSet<&'static str>),
-    /// Whether it does depends on a condition that kibus does not evaluate.
+    /// The answer depends on a condition that kibus does not evaluate.
     Unclear,
 }
 
-/// What a service needs a policy for.
+/// The purpose for which a service needs a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Rules send to queues under the key.
+    /// Rules send to queues encrypted with the key.
     RulesUseKey,
-    /// Alarms publish to a topic under the key.
+    /// Alarms publish to a topic encrypted with the key.
     AlarmsUseKey,
     /// Alarms publish to the topic.
     AlarmsPublish,
 }
 
-/// Whether a policy lets a service in for these resources, the rules or alarms of an account. To send what is encrypted with a key,
-/// it needs two actions on it (SQS developer guide, "Key management"; SNS developer guide, "Managing Amazon SNS encryption keys
-/// and costs").
+/// Whether a policy lets a service in for these resources, the rules or alarms of an account. To send messages
+/// encrypted with a key, it needs two actions on the key (SQS developer guide, "Key management"; SNS developer guide,
+/// "Managing Amazon SNS encryption keys and costs").
 pub fn lets_in(policy: &Document, need: Need, scope: &Scope, sources: &[String]) -> LetsIn {
     let account = [Some(scope.account.as_str())];
-    // Whether the request of a service has the key is documented nowhere.
+    // It is not documented whether a service's request has the key.
     let (services, absent) = (scope.sqs_services(), [None]);
     let via: Vec<Option<&str>> = services.iter().map(|service| Some(service.as_str())).chain(absent).collect();
     let mut keys = vec![("aws:sourceaccount", Known::OneOf(&account))];
@@ -175,7 +176,7 @@ pub fn lets_in(policy: &Document, need: Need, scope: &Scope, sources: &[String])
         }
         Need::AlarmsUseKey => ("cloudwatch.amazonaws.com", &[kms::DECRYPT, kms::GENERATE_DATA_KEY]),
         Need::AlarmsPublish => {
-            // SNS has the owner, and names it in the policy of each new topic.
+            // SNS provides the owner, and names it in the policy of each new topic.
             keys.extend([("aws:sourceowner", Known::OneOf(&account)), ("aws:securetransport", WITH_TLS)]);
             ("cloudwatch.amazonaws.com", &[sns::PUBLISH])
         }
@@ -199,25 +200,25 @@ pub fn lets_in(policy: &Document, need: Need, scope: &Scope, sources: &[String])
     }
 }
 
-/// Whom the policy of a queue allows to send, in statements of others. One for all but some actions may allow it too.
+/// Whom the policy of a queue allows to send, in other owners' statements. A `NotAction` statement may allow it, too.
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
     let statements = policy.statements().into_iter();
     let of_others = statements.filter(|statement| allows_to_send(statement) && !is_ours(statement));
     of_others.flat_map(principals).map(str::to_owned).collect()
 }
 
-/// What the policy of a queue opens beside what kibus would write, or may.
+/// What the policy of a queue allows, or may allow, beyond what kibus would write.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Opening {
-    /// A principal that is neither a service nor of the account may use the queue.
+    /// A principal that is neither a service nor in the account can use the queue.
     Foreign(String),
-    /// A service may send for any account.
+    /// A service can send on behalf of any account.
     Service(String),
     /// A statement whose effect on the router, the controller or others is unknown.
     Unclear(String),
 }
 
-/// What the policy of a queue opens that `wanted` does not have. What cannot be judged is unclear, and never passed over.
+/// What the policy of a queue allows beyond `wanted`. What cannot be judged is unclear, and never skipped.
 pub fn openings(policy: &Document, wanted: &Document, account: &AccountId) -> BTreeSet<Opening> {
     let others = statements_of_others(policy, wanted).into_iter();
     others.flat_map(|statement| opening(statement, account)).collect()
@@ -252,7 +253,7 @@ fn opening(statement: &Value, account: &AccountId) -> Vec<Opening> {
     others.filter_map(opening).collect()
 }
 
-/// Whether the policy of a queue lets everyone send, and no lock denies it.
+/// Whether the policy of a queue lets everyone send without a lock that denies it.
 pub fn lets_anyone_send(policy: &Document) -> bool {
     let keys = [
         ("aws:principalarn", Known::OneOf(&[Some("arn:aws:iam::000000000000:root")])),
@@ -274,7 +275,7 @@ fn has_action(statement: &Value, action: &str) -> bool {
 
 /// Whether a trust policy names a service account of this name, in one namespace or a pattern of them, for the web
 /// identities of a provider, by its ARN. The subject of such an identity is `system:serviceaccount:NAMESPACE:NAME` (EKS user
-/// guide, "Assign IAM roles to Kubernetes service accounts"). A policy for every service account names none.
+/// guide, "Assign IAM roles to Kubernetes service accounts"). A policy for every service account does not name any.
 pub fn names_service_account(trust: &Document, provider: &str, service_account: &str) -> bool {
     let Some((_, issuer)) = provider.split_once(":oidc-provider/") else {
         return false;
@@ -287,7 +288,7 @@ pub fn names_service_account(trust: &Document, provider: &str, service_account: 
     })
 }
 
-/// The subjects that the conditions of a statement compare with, and whether they are patterns.
+/// The subjects that the conditions of a statement compare with, and whether these are patterns.
 fn subjects<'a>(statement: &'a Value, issuer: &str) -> impl Iterator<Item = (&'a str, bool)> {
     let key = format!("{issuer}:sub");
     let operators = statement["Condition"].as_object().into_iter().flatten();
@@ -317,16 +318,16 @@ fn is_of(subject: &str, is_pattern: bool, service_account: &str) -> bool {
     is_namespace && *name == service_account
 }
 
-/// Whether an action matches a pattern; in actions, case does not count.
+/// Whether an action matches a pattern; actions are not case-sensitive.
 fn matches_action(pattern: &str, action: &str) -> bool {
     matches(&pattern.to_lowercase(), &action.to_lowercase())
 }
 
-/// Whether a text matches a pattern with `*` for any characters and `?` for any one, as IAM's policies have them.
+/// Whether a text matches a pattern with `*` for any characters and `?` for any one, as in IAM policies.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
-    // Where the last `*` stands, and up to where it has taken the text.
+    // The position of the last `*`, and how far it has consumed the text.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

@@ -1,10 +1,10 @@
 //! The policies of an operator, who runs kibus: of the hub, from `templates/policies/operator.json`, and of its clusters, from
-//! `operator-clusters.json`. The first fits into one managed policy, so its statements have no names.
+//! `operator-clusters.json`. The first must fit into one managed policy, so its statements have no Sids.
 //!
 //! They allow the calls that kibus makes, and two permissions that AWS requires with them: to tag at creation, and to
 //! pass a role to Lambda. Each statement is limited to this bus by name where AWS supports it, and by tag or condition
-//! where that is stricter. A pattern of the bus's name has the resources of a bus whose name begins with this one's, so it
-//! stands only in a denial, or with a condition on the tag of the bus.
+//! where that is stricter. A pattern with the bus name also covers resources of any bus whose name begins with it, so
+//! it is used only in a denial, or with a condition on the tag of the bus.
 //!
 //! The conditions of each call, from the Service Authorization Reference:
 //!
@@ -17,18 +17,18 @@
 //! - `events:PutRule` has `events:source`, an array: the sources of the pattern. A pattern without a source has no such
 //!   key, hence the denial with `Null`.
 //! - `lambda:CreateEventSourceMapping`, `lambda:DeleteEventSourceMapping` and `lambda:UpdateEventSourceMapping` have
-//!   `lambda:FunctionArn`, a single ARN. Whether that of a mapping to an alias has the alias is documented nowhere: the
-//!   examples of the Lambda developer guide are without one, and others list both. So both are accepted.
-//!   `lambda:GetEventSourceMapping` has the key too, but not of a mapping that is gone, and then AWS answers "denied" where
+//!   `lambda:FunctionArn`, a single ARN. It is not documented whether the ARN of a mapping to an alias includes the alias:
+//!   the examples in the Lambda developer guide omit it, and others list both. So both are accepted.
+//!   `lambda:GetEventSourceMapping` also has the key, but not for a mapping that is gone, and then AWS answers "denied" where
 //!   kibus needs "absent". So it has no condition, and the others have one that a request without the key does not meet.
-//! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: what the
-//!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
-//!   by the same condition). `iam:TagRole` and `iam:UntagRole` have `aws:TagKeys`; `iam:CreateRole` and
+//! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: the
+//!   boundary of the role, or the one in the request (IAM user guide, "Permissions boundaries for IAM entities", which
+//!   delegates by the same condition). `iam:TagRole` and `iam:UntagRole` have `aws:TagKeys`; `iam:CreateRole` and
 //!   `iam:UpdateAssumeRolePolicy` have no condition on the trust policy.
-//! - `fis:TagResource` has `aws:ResourceTag`, which a request that creates a resource with tags has too (IAM user guide, "AWS global
-//!   condition context keys"). Whoever could tag any template could start it with the role that it has.
-//! - `cloudwatch:PutMetricAlarm` has `cloudwatch:AlarmActions`, an array, for all three lists of actions (CloudWatch user guide, "Using
-//!   condition keys to limit alarm actions"). An alarm may also terminate an instance.
+//! - `fis:TagResource` has `aws:ResourceTag`, which a request that creates a resource with tags has too (IAM user guide, "AWS
+//!   global condition context keys"). Anyone who can tag a template can start it with its role.
+//! - `cloudwatch:PutMetricAlarm` has `cloudwatch:AlarmActions`, an array, for all three action lists (CloudWatch user guide,
+//!   "Using condition keys to limit alarm actions"). An alarm may also terminate an instance.
 //! - `iam:PassRole` has `iam:PassedToService`, which no other call has (IAM user guide, "IAM and AWS STS condition context
 //!   keys"): it has a statement of its own, whose condition a request without the key does not meet.
 //! - `kms:Decrypt` has `kms:ViaService`. Kibus calls `kms:GetKeyPolicy` itself, so it has no such condition.
@@ -50,12 +50,12 @@ use crate::model::{
 
 const ORDINARY: &str = include_str!("../../templates/policies/operator.json");
 
-/// The policy of an operator of the hub with these options. With a permissions boundary, the router role can have no other.
+/// The policy of an operator of the hub with these options. With a permissions boundary, the router role must have that one.
 pub fn operator(scope: &Scope, options: &HubOptions) -> Document {
     let template = options.queue_template();
     let hub = scope.queue_arn(&scope.hub_queue());
-    // One pattern for the hub queue and its dead-letter queue is shorter. It has queues of other buses too, so it needs
-    // conditions on tags.
+    // One pattern for the hub queue and its dead-letter queue is shorter. It also covers queues of other buses, so it
+    // needs conditions on tags.
     let mut queues = if options.tag_conditions(&scope.region) {
         vec![format!("{hub}*")]
     } else {
@@ -99,7 +99,7 @@ pub fn operator(scope: &Scope, options: &HubOptions) -> Document {
     policy
 }
 
-/// IAM knows no path of a role that does not exist yet.
+/// A role that does not exist yet has no path in IAM.
 fn find_absent_role(policy: &mut Document, scope: &Scope, options: &HubOptions, values: &[(&str, Value)]) {
     if options.role_path().as_str() != "/" {
         let find = include_str!("../../templates/policies/operator-role-at-path.json");
@@ -125,7 +125,7 @@ pub fn clusters(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     with_key(policy, KeyUse::Receive, scope, options.key())
 }
 
-/// How many of these controller roles fit into the document, if not all do.
+/// How many of these controller roles fit into the document, if not all.
 pub fn fitting(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Option<usize> {
     too_long(&clusters(scope, options, controller_roles))?;
     let fits = |count: &usize| {
@@ -135,29 +135,30 @@ pub fn fitting(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<
     (0..controller_roles.len()).rev().find(fits)
 }
 
-/// The first of these ARNs, or patterns of ARNs, that has a role of kibus itself. Whoever writes its policy needs no boundary.
+/// The first of these ARNs or ARN patterns that covers one of kibus's own roles. Writing its policy through this
+/// document would need no boundary.
 pub fn own_role<'a>(scope: &Scope, options: &HubOptions, arns: &'a BTreeSet<String>) -> Option<&'a String> {
     let own = [scope.router_role(), scope.drill_role()].map(|role| scope.role_arn(&options.role_path(), &role));
     arns.iter().find(|arn| own.iter().any(|own| matches(arn, own)))
 }
 
-/// What needs an additional document, because that of the hub should not allow it, or has no space for it.
+/// Purposes that need an additional document, because the hub document should not allow them, or has no space for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Purpose {
-    // What calls need besides themselves is in the Service Authorization Reference, "AWS Fault Injection Service": to pass the role and
-    // to tag; the first experiment of an account creates the service's own role. No call of an operator is about the instance: that is
-    // in the policy of the role of the drill.
-    /// Run `drill`: interrupt a Spot instance with AWS FIS, and watch what becomes of it.
+    // The dependent permissions are in the Service Authorization Reference, "AWS Fault Injection Service": pass the
+    // role, and tag; the first experiment in an account creates the service-linked role. An operator makes no call
+    // about the instance: that permission is in the policy of the drill role.
+    /// Run `drill`: interrupt a Spot instance with AWS FIS, and trace the outcome.
     Drill,
-    /// Read the policies of many controller roles at once. The call reads all users, roles and policies of the account.
+    /// Read the policies of many controller roles at once. The call reads all users, roles and policies in the account.
     ManyClusters,
-    /// Let `add-cluster` ask EKS whether new clusters exist, and as which roles their Karpenter controllers run.
+    /// Let `add-cluster` look up new clusters in EKS, and the roles of their Karpenter controllers.
     Eks,
-    /// Run `discover`: read every rule of the bus, and their queues.
+    /// Run `discover`: read every rule on the bus, and the queues of the rules.
     Discover,
-    /// Give a hub a heartbeat, which alarms need. Opens the bus: the target of its rule can send any event to any cluster.
+    /// Create the heartbeat, which alarms need. Opens the bus: the target of its rule can send any event to any cluster.
     Heartbeat,
-    /// Give a hub alarms or a dashboard; with `--read-only`, verify such a hub.
+    /// Create alarms or a dashboard; with `--read-only`, verify a hub that has them.
     Alarms,
     /// Change the policies of controller roles; send and receive probes, and receive dead letters.
     Clusters,
@@ -177,8 +178,8 @@ impl Purpose {
     }
 }
 
-/// The additional document for a purpose other than clusters. Only that of a drill depends on options: its role has the path, the boundary
-/// and the tags of the hub.
+/// The additional document for a purpose other than clusters. Only the drill document depends on options: the drill
+/// role has the path, the boundary and the tags of the hub.
 pub fn additional(scope: &Scope, options: &HubOptions, purpose: Purpose) -> Document {
     let values = [
         ("heartbeat_arn", scope.rule_arn(&scope.rule(Signal::Heartbeat)).into()),
@@ -196,8 +197,9 @@ pub fn additional(scope: &Scope, options: &HubOptions, purpose: Purpose) -> Docu
     policy
 }
 
-/// The commands, without the program, that print the documents with these denied calls: the additional one that has the action, if
-/// that of the hub does not. An operator of a hub needs that for alarms sooner than that of another command.
+/// The commands, without the program name, that print the documents with these denied calls: an additional document
+/// that contains the action, if the hub document does not. The document for alarms takes precedence over those for
+/// other commands.
 pub fn printing<'a>(scope: &Scope, denied: impl IntoIterator<Item = &'a Fault>) -> Vec<String> {
     let mut roles: BTreeMap<String, BTreeSet<RoleName>> = BTreeMap::new();
     for fault in denied {
@@ -220,7 +222,7 @@ pub fn printing<'a>(scope: &Scope, denied: impl IntoIterator<Item = &'a Fault>) 
     roles.into_iter().map(with_roles).collect()
 }
 
-/// What a call was denied on, if AWS says so.
+/// The resource that a call was denied on, if AWS reports it.
 fn denied_on(fault: &Fault) -> Option<&str> {
     match &fault.kind {
         FaultKind::Denied { resource, .. } => resource.as_deref(),
@@ -228,14 +230,14 @@ fn denied_on(fault: &Fault) -> Option<&str> {
     }
 }
 
-/// The role that a call was denied on, if it is none of kibus's own. IAM gives its name or its ARN.
+/// The role that a call was denied on, unless it is one of kibus's own. IAM returns its name or its ARN.
 fn controller_role(scope: &Scope, fault: &Fault) -> Option<RoleName> {
     let (_, name) = denied_on(fault)?.rsplit_once(['/', ' ']).filter(|(kind, _)| kind.contains("role"))?;
     let role = name.parse().ok()?;
     (![scope.router_role(), scope.drill_role()].contains(&role)).then_some(role)
 }
 
-/// The keys of the tags that kibus writes: its own, and the user's.
+/// The keys of the tags that kibus writes: its own and the user's.
 fn tag_keys(options: &HubOptions) -> Vec<String> {
     let own = [format!("{NAMESPACE}*")];
     own.into_iter().chain(options.tags().0.into_keys()).collect()
@@ -256,7 +258,7 @@ pub fn reads(mut document: Document) -> Document {
             action => is_read(action),
         });
         for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
-            // These say nothing about a read, whose request does not have their keys.
+            // These do not apply to a read, whose request does not have their keys.
             if let Some(Value::Object(conditions)) = statement.get_mut("Condition") {
                 conditions
                     .retain(|operator, _| !operator.ends_with("IfExists") && !operator.starts_with("ForAllValues:"));
@@ -294,12 +296,12 @@ names! {
 }
 
 impl RolePattern {
-    /// Whether it may match more than one role. `*` matches `/` too.
+    /// Whether it can match more than one role. `*` also matches `/`.
     pub fn is_open(&self) -> bool {
         self.0.contains(['*', '?'])
     }
 
-    /// The ARN, or pattern of ARNs, for a document: of a name alone, the ARN in `known`, else that of the path `/`. `None`
+    /// The ARN, or pattern of ARNs, for a document: for a name alone, the ARN in `known`, else an ARN with the path `/`. `None`
     /// for the ARN of another account or partition.
     pub fn arn(&self, scope: &Scope, known: &BTreeMap<RoleName, String>) -> Option<String> {
         if self.0.starts_with(ARN) {

@@ -1,4 +1,4 @@
-//! What the policies of kibus allow, and any policy that is read back.
+//! What kibus's policies allow, and any policy that is read back.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ proptest! {
     }
 }
 
-/// Whether the router may send to a queue without tags: no statement with a condition counts.
+/// Whether the router can send to a queue without tags: statements with a condition do not count.
 fn sends_by_name(policy: &Document, arn: &str) -> bool {
     let sends = |effect: &str| {
         policy.statements().iter().any(|statement| {
@@ -45,7 +45,7 @@ fn naming(template: &QueueTemplate) -> HubOptions {
     HubOptions { queue_name: Some(template.clone()), ..HubOptions::default() }
 }
 
-/// Queues that the router sends to: of a cluster, of the one with the longest name, and of probes.
+/// Queues that the router sends to: a cluster's, the one with the longest name, and the probe queue.
 fn of_bus(scope: &Scope, template: &QueueTemplate) -> [QueueName; 3] {
     let queue = |cluster: &str| scope.cluster_queue(template, &cluster.parse().unwrap());
     [queue("base"), queue(&"c".repeat(100)), scope.probe_queue()]

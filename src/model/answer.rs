@@ -1,4 +1,4 @@
-//! What a call to AWS gives: a fact or a fault, and how much AWS slows kibus down.
+//! The result of a call to AWS: a fact or a fault, and how much AWS slows kibus down.
 
 use std::collections::BTreeMap;
 use std::mem::discriminant;
@@ -55,7 +55,7 @@ pub struct Fault {
     pub action: String,
     pub code: Option<Box<str>>,
     pub message: String,
-    /// What helps, if more than for other faults of this kind.
+    /// A hint, if it is more specific than for other faults of this kind.
     pub advice: Option<&'static str>,
 }
 
@@ -70,34 +70,34 @@ pub enum FaultKind {
     BadCredentials,
     /// The endpoint did not answer, or does not exist.
     Unreachable,
-    /// Too many calls, after retries too.
+    /// Too many calls, even after retries.
     Throttled,
     /// No concurrency is left for an invocation.
     ConcurrencyUsedUp,
-    /// The resource exists, though it was absent when it was read.
+    /// The resource exists, although it was absent when it was read.
     Exists,
-    /// A resource of the same name exists that kibus does not manage, though none existed when it was read.
+    /// A resource with the same name exists that kibus does not manage, although none existed when it was read.
     NotManaged,
-    /// The resource is missing, though it existed when it was read.
+    /// The resource is missing, although it existed when it was read.
     Gone,
-    /// The resource has changed since it was read, and AWS made no change on top of that.
+    /// The resource has changed since it was read, and AWS refused the change.
     Changed,
-    /// AWS denied Lambda what it does with the function's role. No permission of the caller is missing.
+    /// AWS denied Lambda the use of the function's role. The caller is not missing a permission.
     ServiceDenied,
-    /// The change did not take effect, or not in the usual time.
+    /// The change did not take effect, or not within the usual time.
     Unsettled,
-    /// Someone asked to stop while the call waited for AWS; the message says for what.
+    /// The user requested a stop while the call waited for AWS; the message gives the reason for the wait.
     Stopped,
-    /// Someone asked to stop before AWS executed a call that changes something.
+    /// The user requested a stop before AWS executed a call that changes something.
     NotBegun,
     /// Lambda can neither run nor update the router function.
     FunctionFailed,
-    /// The call was rejected for another reason; the message says which.
+    /// The call was rejected for another reason; the message gives it.
     Rejected,
 }
 
 impl Fault {
-    /// A fault without a code of AWS.
+    /// A fault without an AWS error code.
     pub fn new(kind: FaultKind, action: &str, message: impl Into<String>) -> Self {
         Self { kind, action: action.to_owned(), code: None, message: message.into(), advice: None }
     }
@@ -106,7 +106,7 @@ impl Fault {
         Self { advice: Some(advice), ..self }
     }
 
-    /// A list that has a token for another page after more pages than any list of AWS has.
+    /// A list that still has a token for another page after more pages than any AWS list has.
     pub fn endless(action: &str) -> Self {
         Self::new(FaultKind::Rejected, action, format!("the list does not end after {MOST_PAGES} pages"))
     }
@@ -133,7 +133,7 @@ pub const MOST_PAGES: usize = 1_000;
 /// How many calls of each service AWS has throttled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slowdown {
-    /// The counts, by the service as text names it.
+    /// The counts, by service name as shown to the user.
     pub throttled: BTreeMap<&'static str, u64>,
 }
 
@@ -150,17 +150,17 @@ impl Slowdown {
     }
 }
 
-/// Why a command is slow, as text that can follow an operation: what slows it down are the rates of these services.
+/// Why a command is slow, as text that can follow an operation: it is slowed down by the rate limits of these services.
 pub fn slowed_by<'a>(services: impl IntoIterator<Item = &'a &'static str>) -> String {
     let services: Vec<&str> = services.into_iter().copied().collect();
     match services.as_slice() {
-        [one] if !one.ends_with('s') => format!("slowed down by {one}'s rate"),
-        [one] => format!("slowed down by the rate of {one}"),
-        several => format!("slowed down by the rates of {}", several.join(" and ")),
+        [one] if !one.ends_with('s') => format!("slowed down by {one}'s rate limit"),
+        [one] => format!("slowed down by the rate limit of {one}"),
+        several => format!("slowed down by the rate limits of {}", several.join(" and ")),
     }
 }
 
-/// What SNS says of a topic.
+/// SNS's answer about a topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicAttributes {
     pub policy: Option<Document>,
@@ -168,11 +168,11 @@ pub struct TopicAttributes {
     pub key: Option<String>,
 }
 
-/// What KMS says of the key of a topic.
+/// KMS's answer about the key of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicKey {
     pub key: KmsKey,
-    /// Whether it is managed by AWS. Every publisher of its account may use it, services may not, and nobody can change that.
+    /// Whether AWS manages it. Every publisher in its account can use it, services cannot, and no one can change that.
     pub of_aws: bool,
 }
 
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_slowdown_names_several_services_and_counts_no_call_without_one() {
-        assert_eq!(slowed_by(["IAM", "SQS"].iter()), "slowed down by the rates of IAM and SQS");
+        assert_eq!(slowed_by(["IAM", "SQS"].iter()), "slowed down by the rate limits of IAM and SQS");
         assert_eq!(Slowdown::default().sentence(), None);
     }
 }

@@ -11,11 +11,11 @@ use super::scope::Scope;
 use super::settings::Settings;
 use super::watch;
 
-/// How long the router acts on what it last read of a queue's tags, at most.
+/// The maximum time that the router uses the queue tags that it last read.
 pub const TAGS_REMEMBERED: Duration = Duration::from_secs(30);
 
 impl ClusterRecord {
-    /// Its desired resources. Of a cluster whose queue another tool manages, kibus has the record and the alarm.
+    /// Its desired resources. If another tool manages the queue of the cluster, kibus has only the record and the alarm.
     pub fn desired(&self, scope: &Scope, settings: &Settings) -> Desired {
         let hub = &settings.options;
         let mut desired = Desired::from_iter([Resource::Record(Record::new(scope, self.clone()))]);
@@ -45,7 +45,7 @@ impl ClusterRecord {
 }
 
 impl Scope {
-    /// The alarm on the reading of a cluster's queue.
+    /// The alarm that fires when nothing reads a cluster's queue.
     pub fn reader_alarm_id(&self, cluster: &ClusterName) -> ResourceId {
         ResourceId::Alarm(watch::reader_alarm_name(self, cluster))
     }

@@ -1,5 +1,5 @@
-//! JSON documents (policies, patterns), when two of them are equal, and how those that a security reviewer can read as files
-//! (`templates/`) are filled in: as data, not as text.
+//! JSON documents (policies, patterns), when two of them are equal, and how the templates that a security reviewer can
+//! read (`templates/`) are filled in: as data, not as text.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub struct Document(Arc<Value>);
 
 impl Document {
-    /// A document of a value. Its copies share the value.
+    /// A document with a value. Its copies share the value.
     pub fn new(value: Value) -> Self {
         Self(Arc::new(value))
     }
@@ -20,7 +20,7 @@ impl Document {
         &self.0
     }
 
-    /// What it says, to be changed in this copy only.
+    /// Its value, for changes in this copy only.
     pub fn value_mut(&mut self) -> &mut Value {
         Arc::make_mut(&mut self.0)
     }
@@ -57,7 +57,7 @@ pub fn texts(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// Whom a statement is about. All but some count as everyone.
+/// Whom a statement applies to. `NotPrincipal` counts as everyone.
 pub fn principals(statement: &Value) -> Vec<&str> {
     if statement.get("NotPrincipal").is_some() {
         return vec!["*"];
@@ -83,9 +83,9 @@ fn normal(document: &Value) -> Value {
     unordered(&document, is_policy)
 }
 
-/// Brings a policy's statements to the form that kibus writes, where the language has several for the same (IAM user
-/// guide, policy elements): one statement without a list, everyone as `{"AWS": "*"}`, and what a condition compares
-/// with as a number or a boolean. In a pattern each of these would mean something else.
+/// Normalizes a policy's statements to the form that kibus writes, where the language allows several equivalent forms
+/// (IAM user guide, policy elements): one statement without a list, everyone as `{"AWS": "*"}`, and condition values as
+/// a number or a boolean. In a pattern, each of these would mean something else.
 fn as_kibus_writes(statements: &mut Value) {
     if statements.is_object() {
         *statements = json!([statements.take()]);
@@ -127,14 +127,14 @@ fn unordered(value: &Value, is_policy: bool) -> Value {
     }
 }
 
-/// Statements sort by their `Sid` first, so that a changed statement stands beside what it was in a line diff.
+/// Statements sort by their `Sid` first, so that a line diff shows a changed statement next to its old version.
 fn sort_key(value: &Value) -> (String, String) {
     let sid = value.get("Sid").and_then(Value::as_str).unwrap_or_default();
     (sid.to_owned(), value.to_string())
 }
 
-/// A JSON document that is part of the program, with every `${name}` in it replaced. A string that is nothing but `${name}`
-/// becomes the value itself, so a list stays a list; a longer string can contain only text.
+/// A JSON document that is compiled into the program, with every `${name}` in it replaced. A string that is only
+/// `${name}` becomes the value itself, so a list stays a list; a longer string can contain only text.
 ///
 /// It panics if the text is not JSON, or a placeholder has no value: errors in the program, which the tests find.
 pub fn fill_template(json: &str, values: &[(&str, Value)]) -> Document {
@@ -153,15 +153,15 @@ pub fn fill_yaml_template(yaml: &str, values: &[(&str, Value)]) -> Document {
     fill(serde_yaml::from_str(yaml).ok(), values)
 }
 
-/// A value as YAML that version 1.1 reads as 1.2 does: a text that either could take for something else is quoted, like `on`,
+/// A value as YAML that versions 1.1 and 1.2 read alike: text that either could read as another type is quoted, like `on`,
 /// `1_000`, `1:20` or a date.
 #[cfg(feature = "cli")]
 pub fn yaml(value: &Value) -> String {
-    // Text under text always is YAML.
+    // JSON values below text keys are always valid YAML.
     serde_yaml::to_string(&marked(value)).unwrap_or_default().replace(QUOTE, "'")
 }
 
-/// What stands for a quotation mark until YAML is written. No name or tag has parentheses.
+/// The placeholder for a quotation mark until YAML is written. No name or tag contains parentheses.
 #[cfg(feature = "cli")]
 const QUOTE: &str = "(quote)";
 
@@ -196,7 +196,7 @@ fn fill_node(node: &Value, values: &[(&str, Value)]) -> Value {
             .iter()
             .map(|(key, value)| match fill_text(key, values) {
                 Value::String(key) => (key, fill_node(value, values)),
-                other => panic!("`{key}` is a key and was given {other}"),
+                other => panic!("`{key}` is a key, but its value is {other}"),
             })
             .collect(),
         other => other.clone(),
@@ -208,7 +208,7 @@ fn fill_text(text: &str, values: &[(&str, Value)]) -> Value {
         values
             .iter()
             .find_map(|(key, value)| (*key == name).then_some(value))
-            .unwrap_or_else(|| panic!("the template asks for `{name}`, which was not given"))
+            .unwrap_or_else(|| panic!("the template needs `{name}`, which has no value"))
     };
     let mut filled = String::new();
     let mut rest = text;
@@ -222,7 +222,7 @@ fn fill_text(text: &str, values: &[(&str, Value)]) -> Value {
         filled.push_str(before);
         match value(name) {
             Value::String(text) => filled.push_str(text),
-            other => panic!("`{name}` stands inside a text and was given {other}"),
+            other => panic!("`{name}` is inside a text, but its value is {other}"),
         }
         rest = tail;
     }
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// A number of a pattern is no text, and a pattern with one statement is not its object.
+    /// In a pattern, a number is not text, and a list with one statement does not equal the statement.
     #[test]
     fn a_policy_has_several_forms_of_the_same() {
         let statement = r#"{"Principal": "*", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}"#;
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the template asks for `y`")]
+    #[should_panic(expected = "the template needs `y`")]
     fn a_missing_value_is_a_bug() {
         let _ = fill_template(r#"{"a": "${y}"}"#, &[]);
     }

@@ -23,7 +23,7 @@ pub struct EventRule {
 }
 
 impl EventRule {
-    /// What it matches of the events of an account.
+    /// Which events of an account it matches.
     pub fn matched(&self, account: &AccountId) -> RulePattern {
         self.pattern.as_ref().map(|pattern| RulePattern::from_document(pattern, account)).unwrap_or_default()
     }
@@ -36,7 +36,7 @@ pub struct ListedTarget {
     pub arn: String,
 }
 
-/// The default number of rules that an event bus may have (Service Quotas, Amazon EventBridge).
+/// The default quota for rules per event bus (Service Quotas, Amazon EventBridge).
 pub fn rule_limit(region: &Region) -> usize {
     match region.as_str() {
         "af-south-1" | "eu-south-1" => 100,
@@ -44,37 +44,37 @@ pub fn rule_limit(region: &Region) -> usize {
     }
 }
 
-/// The source of the events for which the node termination handler has a rule, and Karpenter has none.
+/// The source of events for which the node termination handler has a rule, but Karpenter has none.
 const AUTO_SCALING: &str = "aws.autoscaling";
-/// Members of a pattern that say which kind of event it matches.
+/// Members of a pattern that define which kind of event it matches.
 const KIND: [&str; 2] = ["source", "detail-type"];
 /// The members of an event (EventBridge user guide, "Event structure"). A pattern without one matches any value.
 const ENVELOPE: [&str; 9] =
     ["version", "id", "detail-type", "source", "account", "time", "region", "resources", "detail"];
-/// The member that only an event of a replay has.
+/// The member that only replayed events have.
 const REPLAY: &str = "replay-name";
 const OR: &str = "$or";
-/// What a pattern says of a member that an event must not have.
+/// The pattern value for a member that an event must not have.
 const ABSENT: &str = r#"{"exists":false}"#;
 
-/// What a pattern matches, as far as Karpenter is concerned.
+/// What a pattern matches, as far as it concerns Karpenter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RulePattern {
-    /// The signals of which it matches some events, or may.
+    /// The signals of which it matches, or may match, some events.
     pub signals: BTreeSet<Signal>,
-    /// The members by which it asks for events of these kinds that the rules of the hub do not match, or may. A filter that only
-    /// leaves out some of the hub's events is not one of them.
+    /// The members by which it matches, or may match, events of these kinds that the rules of the hub do not match. A
+    /// filter that only excludes some of the hub's events is not one of them.
     pub further: BTreeSet<String>,
-    /// Whether it matches events that Karpenter does not know, or may.
+    /// Whether it matches, or may match, events that Karpenter does not handle.
     pub is_broad: bool,
     /// Whether it names EC2 Auto Scaling as a source.
     pub of_auto_scaling: bool,
-    /// Why it matches no event, though it asks for some of Karpenter's.
+    /// Why it matches no event, although it is meant for some of Karpenter's events.
     pub nothing: Option<String>,
 }
 
 impl RulePattern {
-    /// What a pattern matches. Text that is no pattern matches nothing. An operator that kibus does not know may match.
+    /// What a pattern matches. Text that is not a pattern matches nothing. An operator that kibus does not know may match.
     pub fn from_document(pattern: &Document, account: &AccountId) -> Self {
         let Value::Object(members) = pattern.value() else {
             return Self::default();
@@ -108,18 +108,18 @@ impl RulePattern {
         found
     }
 
-    /// Whether it asks for events of Karpenter.
+    /// Whether it is for Karpenter's events.
     pub fn is_of_karpenter(&self) -> bool {
         !self.signals.is_empty() || self.nothing.is_some()
     }
 
-    /// Whether the targets of such a rule can tell something about a Karpenter.
+    /// Whether the targets of such a rule can be evidence of a Karpenter.
     pub fn may_concern_karpenter(&self) -> bool {
         self.is_of_karpenter() || self.of_auto_scaling
     }
 }
 
-/// The members by which a pattern asks for events of a signal that the hub's rule does not match, or why it matches none.
+/// The members by which a pattern matches events of a signal that the hub's rule does not match, or why it matches none.
 fn further(members: &Map<String, Value>, signal: Signal, account: &AccountId) -> Result<Vec<String>, String> {
     let mut further = Vec::new();
     for (name, asked) in members {
@@ -139,13 +139,13 @@ fn further(members: &Map<String, Value>, signal: Signal, account: &AccountId) ->
             (REPLAY, _) if accepts_absence() => {}
             ("account" | "detail" | REPLAY | OR, _) => further.push(name.clone()),
             (name, _) if ENVELOPE.contains(&name) || accepts_absence() => {}
-            (name, _) => return Err(format!("no event has the member `{}`", name.escape_debug())),
+            (name, _) => return Err(format!("events do not have the member `{}`", name.escape_debug())),
         }
     }
     Ok(further)
 }
 
-/// Whether values of a member of the detail let in events that the hub's own filter does not, or why none can occur.
+/// Whether the values of a detail member match events that the hub's own filter does not, or why none can occur.
 fn is_further(asked: &Value, filter: &DetailFilter) -> Result<bool, String> {
     let items = asked.as_array().map_or(&[][..], Vec::as_slice);
     let is_within = |item: &Value| {
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// The members of three real patterns, and their siblings: what is filtered further, and why nothing matches.
+    /// The members of three real patterns, and similar ones: further filters, and why nothing matches.
     #[test]
     fn a_filter_is_compared_with_that_of_the_signal() {
         let table = r#"
@@ -280,7 +280,7 @@ mod tests {
             EC2 Spot Instance Interruption Warning | "account": ["444455556666"]                                       | account                  | -
             EC2 Spot Instance Interruption Warning | "replay-name": [{"exists": false}]                                | -                        | -
             EC2 Spot Instance Interruption Warning | "replay-name": [{"exists": true}]                                 | replay-name              | -
-            EC2 Spot Instance Interruption Warning | "detail_type": ["x"] | - | no event has the member `detail_type`
+            EC2 Spot Instance Interruption Warning | "detail_type": ["x"] | - | events do not have the member `detail_type`
             EC2 Spot Instance Interruption Warning | "details": {"x": [{"exists": false}]}                             | -                        | -"#;
         for [kind, member, further, nothing] in rows(table) {
             let source = if kind == HEALTH { "aws.health" } else { "aws.ec2" };

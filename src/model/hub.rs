@@ -22,18 +22,20 @@ const PROBE_CLUSTER: &str = "-";
 /// The longest invocation of the router, in seconds.
 const FUNCTION_TIMEOUT: u32 = 10;
 
-/// The largest batch that Lambda passes to the router. A larger one would need a batching window, and with a window Lambda
-/// may wait up to 20 seconds for a batch of a quiet queue (Lambda developer guide, "Using Lambda with Amazon SQS").
+/// The largest batch that Lambda passes to the router. A larger one would need a batching window, and with a window
+/// Lambda may wait up to 20 seconds for a batch from a quiet queue (Lambda developer guide, "Using Lambda with Amazon
+/// SQS").
 pub(crate) const BATCH_SIZE: u32 = 10;
 
-/// How often the hub queue hands out a message before it becomes a dead letter.
+/// How often a message can be received from the hub queue before it becomes a dead letter.
 pub(crate) const RECEIVES: u32 = 20;
 
-/// How often EventBridge sends a heartbeat. Three of them fit into the time after which silence is an alarm.
+/// How often EventBridge sends a heartbeat. The alarm on silence fires after three missed heartbeats.
 const HEARTBEAT_SCHEDULE: &str = "rate(5 minutes)";
 
-/// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more. With more than 5,
-/// EC2 throttles more calls when events come within a minute, because each environment of the function has its own cache.
+/// The maximum number of concurrent router invocations, unless fewer are reserved. Lambda accepts 2 or more. With more
+/// than 5, EC2 throttles more calls when many events arrive within a minute, because each environment of the function
+/// has its own cache.
 pub(crate) const MAXIMUM_CONCURRENCY: u32 = 5;
 
 /// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.
@@ -130,9 +132,9 @@ impl Hub {
     }
 
     /// The maximum concurrency of the mapping: no more than the reserved concurrency of the function. Lambda does not
-    /// compare the two: it would receive messages that it cannot pass on, and each such receive counts toward the
-    /// receives after which a message is a dead letter (Lambda developer guide, "Configuring scaling behavior for SQS
-    /// event source mappings").
+    /// compare the two: it would receive messages that it cannot pass on, and each such receive brings a message closer
+    /// to becoming a dead letter (Lambda developer guide, "Configuring scaling behavior for SQS event source
+    /// mappings").
     fn maximum_concurrency(&self) -> u32 {
         self.options().reserved().unwrap_or(u32::MAX).min(MAXIMUM_CONCURRENCY)
     }
@@ -220,15 +222,16 @@ impl Hub {
         }
     }
 
-    /// What becomes of the event of the schedule, whose source and detail type no target may choose.
+    /// The input for the schedule's target, because a target cannot set the source and detail type of an event.
     fn heartbeat(&self) -> Document {
         let scope = [("account", self.scope.account.as_str().into()), ("region", self.scope.region.as_str().into())];
         fill_template(include_str!("../../templates/heartbeat.json"), &scope)
     }
 }
 
-/// The ids of all resources that a hub may have: those of every hub, and the parts on request that one of these options asks for.
-/// All must be read to know what exists. Other hubs need no permission for the parts, nor a call.
+/// The ids of all resources that a hub may have: the resources of every hub, and the optional parts that one of these
+/// options requests. All must be read to know what exists. Other hubs need no permissions and no calls for the optional
+/// parts.
 pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions>) -> BTreeSet<ResourceId> {
     let mut ids = BTreeSet::from([
         ResourceId::Parameter(scope.settings_parameter()),
@@ -256,7 +259,7 @@ pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions
     ids
 }
 
-/// The options that the resources of a hub have, where they differ from the defaults.
+/// The options that the resources of a hub show, where they differ from the defaults.
 pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     let default = HubOptions::default();
     let queue = live.queue(scope.hub_queue());
@@ -301,7 +304,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     }
 }
 
-/// The value of a resource as an option, if it is not the default.
+/// A resource's value as an option, if it is not the default.
 fn differing<T: FromStr + PartialEq>(live: Option<impl ToString>, default: &T) -> Option<T> {
     live?.to_string().parse().ok().filter(|value| value != default)
 }

@@ -1,4 +1,4 @@
-//! Instances of EC2, and what the tags that Karpenter sets say of them. docs/concepts.md has the keys of each Karpenter version.
+//! EC2 instances, and what Karpenter's tags say about them. docs/concepts.md has the keys of each Karpenter version.
 
 use super::name::{ClusterName, InstanceId};
 use super::tags::Tags;
@@ -7,7 +7,7 @@ const CLUSTER_V1: &str = "eks:eks-cluster-name";
 const MANAGED_BY: &str = "karpenter.sh/managed-by";
 /// The tag of Kubernetes, up to the name of the cluster. Every Karpenter sets it.
 const KUBERNETES_CLUSTER: &str = "kubernetes.io/cluster/";
-/// EKS sets it when an instance joins a cluster, and nobody else can.
+/// EKS sets it when an instance joins a cluster, and no one else can.
 pub const JOINED: &str = "aws:eks:cluster-name";
 const KARPENTER: [&str; 2] = ["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"];
 const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
@@ -22,7 +22,7 @@ pub struct Instance {
     pub host: String,
     pub instance_type: String,
     pub zone: String,
-    /// EC2's word, like `running`.
+    /// The state as EC2 names it, like `running`.
     pub state: String,
     pub is_spot: bool,
     /// When it was launched, in RFC 3339.
@@ -30,12 +30,12 @@ pub struct Instance {
     pub tags: Tags,
 }
 
-/// What tags say of the cluster of an instance.
+/// What tags say about the cluster of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedCluster {
     One(ClusterName),
     None,
-    /// Only the tag of Kubernetes names clusters, and it names several.
+    /// Only the Kubernetes tag names clusters, and it names several.
     Several,
 }
 
@@ -67,12 +67,12 @@ pub fn node_pool(tags: &Tags) -> String {
     KARPENTER.iter().find_map(|key| label(tags, key)).unwrap_or_default()
 }
 
-/// Karpenter itself sets no tag with it, but a node class may.
+/// Karpenter itself sets no such tag, but a node class can.
 pub fn instance_type(tags: &Tags) -> Option<String> {
     label(tags, INSTANCE_TYPE)
 }
 
-/// The value of a tag, if Kubernetes takes it as that of a label: whoever may tag instances decides what is logged and kept.
+/// The value of a tag, if it is a valid Kubernetes label value: anyone who can tag instances decides what is logged and kept.
 fn label(tags: &Tags, key: &str) -> Option<String> {
     let value = tags.get(key)?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -80,7 +80,7 @@ fn label(tags: &Tags, key: &str) -> Option<String> {
     is_label.then(|| value.to_owned())
 }
 
-/// Whether a tag names another cluster than the tag that only AWS can write.
+/// Whether a tag names a different cluster than the tag that only AWS can write.
 pub fn contradicts(tags: &Tags) -> bool {
     let Some(joined) = joined(tags) else {
         return false;
@@ -89,12 +89,12 @@ pub fn contradicts(tags: &Tags) -> bool {
     others.into_iter().any(|other| other != joined)
 }
 
-/// The cluster that a tag names, if EKS takes the name.
+/// The cluster that a tag names, if EKS accepts the name.
 fn named(tags: &Tags, key: &str) -> Option<ClusterName> {
     tags.get(key)?.parse().ok()
 }
 
-/// The clusters that own the instance by Kubernetes' tag.
+/// The clusters that own the instance according to the Kubernetes tag.
 fn owned(tags: &Tags) -> Vec<ClusterName> {
     let owned = tags.0.iter().filter(|(_, value)| *value == "owned");
     owned.filter_map(|(key, _)| key.strip_prefix(KUBERNETES_CLUSTER)?.parse().ok()).collect()

@@ -1,5 +1,5 @@
-//! What kibus knows of Karpenter: how the roles that its controllers run as are usually named (in its getting-started guide and its
-//! CloudFormation templates, in the terraform-aws-eks module, and by eksctl), and the queues that other tools set up for it.
+//! What kibus knows about Karpenter: the usual names of its controller roles (in its getting-started guide and its
+//! CloudFormation templates, in the terraform-aws-eks module, and by eksctl), and the queues that other tools create for it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,8 +22,8 @@ pub struct Association {
     pub role_arn: String,
 }
 
-/// A controller role by its name, its path and name, or its ARN, with `{cluster}` for the cluster's name. The name alone tells
-/// the roles of an account apart.
+/// A controller role by its name, its path and name, or its ARN, with `{cluster}` for the cluster's name. The name
+/// alone identifies a role in an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleTemplate {
     roles_arn: Option<String>,
@@ -35,7 +35,7 @@ impl RoleTemplate {
         self.name.contains(PLACEHOLDER)
     }
 
-    /// Whether the role can be one of this account and partition.
+    /// Whether the role can be in this account and partition.
     pub fn is_of(&self, scope: &Scope) -> bool {
         self.roles_arn.as_ref().is_none_or(|arn| *arn == scope.roles_arn(""))
     }
@@ -82,17 +82,17 @@ const USUAL_ROLES: [(&str, &str); 6] = [
 ];
 
 pub fn usual_roles(cluster: &ClusterName) -> Vec<RoleName> {
-    // A name that is too long for a role cannot exist, so it is not looked up.
+    // A role with a name that is too long cannot exist, so it is not looked up.
     let role = |(before, after): &(&str, &str)| format!("{before}{cluster}{after}").parse().ok();
     USUAL_ROLES.iter().filter_map(role).collect()
 }
 
-/// The roles of an account that a cluster's controller may run as, by their names.
+/// The roles in an account that a cluster's controller may run as, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoleCandidates {
     pub usual: Vec<RoleName>,
     /// If there is none: roles with such a name and a generated suffix. The suffix may be a part of another cluster's name:
-    /// `KarpenterIRSA-base-1A2B3C4D5E6F` has a usual name of cluster `base-1A2B3C4D5E6F`. So only a person can confirm one.
+    /// `KarpenterIRSA-base-1A2B3C4D5E6F` has a usual name of cluster `base-1A2B3C4D5E6F`. So only the user can confirm one.
     pub suffixed: Vec<RoleName>,
 }
 
@@ -120,7 +120,7 @@ pub fn is_usual_role(role: &RoleName) -> bool {
     usual(role.as_str()) || without_suffix(role.as_str()).is_some_and(usual)
 }
 
-/// At most ten roles that a person may have meant for a cluster: those that name it.
+/// At most ten roles that the user may have meant for a cluster: those whose names contain it.
 pub fn similar_roles<'a, V>(cluster: &ClusterName, all: &'a BTreeMap<RoleName, V>) -> Vec<&'a RoleName> {
     let cluster = cluster.as_str().to_lowercase();
     let names_it = |role: &&RoleName| {
@@ -132,14 +132,14 @@ pub fn similar_roles<'a, V>(cluster: &ClusterName, all: &'a BTreeMap<RoleName, V
     all.keys().filter(names_it).take(10).collect()
 }
 
-/// Whether a part of a name is not a part of a longer word: `base` in `my-base-role`, not in `database`.
+/// Whether part of a name is a whole word: `base` in `my-base-role`, not in `database`.
 fn stands_alone(name: &str, at: usize, length: usize) -> bool {
     let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     !letter(name[..at].chars().next_back()) && !letter(name[at + length..].chars().next())
 }
 
 /// A name without the suffix that Terraform (`name_prefix`: 26 digits) or CloudFormation (12 or 13 capitals and digits)
-/// generates. Any other suffix is part of another cluster's name.
+/// generates. Any other suffix is assumed to be part of another cluster's name.
 fn without_suffix(name: &str) -> Option<&str> {
     let (name, suffix) = name.rsplit_once('-')?;
     let terraform = suffix.len() == 26 && suffix.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase());
@@ -148,7 +148,8 @@ fn without_suffix(name: &str) -> Option<&str> {
     (terraform || cloudformation).then_some(name)
 }
 
-/// The template by which the queue of a cluster has its name: the last place counts where the cluster's name stands alone.
+/// The template that gives the queue of a cluster its name. If the cluster's name occurs several times as a whole word,
+/// the last one counts.
 pub fn template_of(queue: &QueueName, cluster: &ClusterName) -> Option<QueueTemplate> {
     let (name, cluster) = (queue.as_str(), cluster.as_str());
     let (at, _) = name.rmatch_indices(cluster).find(|(at, _)| stands_alone(name, *at, cluster.len()))?;

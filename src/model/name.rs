@@ -1,12 +1,12 @@
-//! Names, each a type of its own. A name is checked once, when it is parsed. A name that nothing but a kind of resource needs
-//! is in the file of the kind.
+//! Names, each with its own type. A name is checked once, when it is parsed. A name that only one kind of resource
+//! needs is in the file of that kind.
 
 use crate::error::Error;
 
-/// The longest value of a tag. An ARN that a tag saves is no longer.
+/// The maximum length of a tag value. An ARN that is saved in a tag must not be longer.
 const TAG_VALUE: usize = 256;
 
-/// What stands for the name of a cluster in a template.
+/// The placeholder for the cluster name in a template.
 pub(super) const PLACEHOLDER: &str = "{cluster}";
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub struct NameError {
 }
 
 impl NameError {
-    /// A value that is not a name of this kind, and what was expected.
+    /// A value that is not a valid name of this kind, and the expected form.
     pub fn new(kind: &'static str, value: &str, expected: &'static str) -> Self {
         let value = value.to_owned();
         Self { kind, value, expected }
@@ -33,7 +33,7 @@ impl From<NameError> for Error {
     }
 }
 
-/// Makes types of names: for each its kind and the accepted form, as an error calls them, and what is accepted.
+/// Declares name types: the kind and the accepted form of each, as used in errors, and the check.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident: $kind:literal, $expected:literal, $valid:expr;)*) => {$(
         $(#[$doc])*
@@ -123,9 +123,9 @@ names! {
     QueueName: "queue name",
         "1 to 80 letters, digits, `-` and `_`",
         |s| !s.is_empty() && s.len() <= 80 && all(s, "-_");
-    /// The name of every cluster queue. The text beside `{cluster}` leaves room for a part of the longest cluster name and a hash.
+    /// The name of every cluster queue. The text around `{cluster}` leaves room for a part of the longest cluster name and a hash.
     QueueTemplate: "template of queue names",
-        "a name with `{cluster}` once and at most 50 letters, digits, `-` and `_` beside it, like `karpenter-{cluster}`",
+        "a name with `{cluster}` once and at most 50 other letters, digits, `-` and `_`, like `karpenter-{cluster}`",
         |s| s.split_once(PLACEHOLDER).is_some_and(|(before, after)| {
             before.len() + after.len() <= 50 && all(before, "-_") && all(after, "-_")
         });
@@ -133,7 +133,7 @@ names! {
     RoleName: "role name",
         "1 to 64 letters, digits and `_+=,.@-`",
         |s| !s.is_empty() && s.len() <= 64 && all(s, "_+=,.@-");
-    /// The path of an IAM role. AWS allows more characters; these are the ones that a tag can save.
+    /// The path of an IAM role. AWS allows more characters; these are the ones that a tag value can hold.
     RolePath: "role path",
         "`/`, or letters, digits and `_+=.@-` between slashes, 256 characters at most",
         |s| s == "/" || (s.len() <= 256 && s.starts_with('/') && s.ends_with('/') && !s.contains("//") && all(s, "_+=.@-/"));
@@ -163,8 +163,9 @@ names! {
         |s| is_arn(s, "kms", "key/") && all(s, ":/-");
     /// A standard SNS topic, by its name or its ARN.
     Topic: "SNS topic",
-        "the name or the ARN of a standard topic, like `interruptions` or `arn:aws:sns:us-west-2:111122223333:interruptions`; \
-         a FIFO topic, whose name ends in `.fifo`, takes no e-mail and no chat",
+        "the name or the ARN of a standard topic, like `interruptions` or \
+         `arn:aws:sns:us-west-2:111122223333:interruptions`; FIFO topics, whose names end in `.fifo`, do not support \
+         e-mail and chat",
         |s| {
             let name = s.rsplit(':').next().unwrap_or_default();
             (1..=256).contains(&name.len()) && all(name, "-_") && (name == s || is_arn(s, "sns", ""))
@@ -188,12 +189,12 @@ impl QueueTemplate {
         self.0.split_once(PLACEHOLDER).unwrap_or((&self.0, ""))
     }
 
-    /// A pattern of IAM for the names of all cluster queues.
+    /// An IAM pattern for the names of all cluster queues.
     pub fn pattern(&self) -> String {
         self.0.replace(PLACEHOLDER, "*")
     }
 
-    /// Whether the pattern has every queue.
+    /// Whether the pattern covers every queue.
     pub fn is_open(&self) -> bool {
         self.0 == PLACEHOLDER
     }
@@ -219,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks which of these names, between commas, are taken.
+    /// Checks which of these comma-separated names are accepted.
     fn check<T: FromStr>(taken: &str, refused: &str) {
         for (names, is_taken) in [(taken, true), (refused, false)] {
             for name in names.split(", ") {

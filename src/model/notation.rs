@@ -1,4 +1,4 @@
-//! How values are written in text for people: durations like `90s` and `1d`, points in time, counts, and long lists.
+//! How values are written in human-readable text: durations like `90s` and `1d`, points in time, counts, and long lists.
 
 use std::cmp::Ordering;
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use serde::Serializer;
 
-/// The units of a duration, the longest first, and their seconds.
+/// The units of a duration, longest first, and their seconds.
 const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
 /// The seconds of a duration with a unit, such as `90s` or `1d`.
@@ -62,7 +62,7 @@ pub fn counted(count: impl Display, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// The first few of a list, and how many more there are: `a, b and 3 more`.
+/// The first few items of a list, and how many more there are: `a, b and 3 more`.
 pub fn first_of(items: impl IntoIterator<Item: Display>, most: usize) -> String {
     let mut items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     let more = items.len().saturating_sub(most);
@@ -73,13 +73,12 @@ pub fn first_of(items: impl IntoIterator<Item: Display>, most: usize) -> String 
     }
 }
 
-/// The order of two names as people count: `tenant-2` before `tenant-10`.
+/// The natural order of two names: `tenant-2` before `tenant-10`.
 pub fn by_count(a: &str, b: &str) -> Ordering {
     count_key(a).cmp(&count_key(b))
 }
 
-/// A name taken apart into text and the number after it, so that names sort as people count; the name itself
-/// decides between `a-1` and `a-01`.
+/// A name split into text and the number after it, so that names sort naturally; the name itself decides between `a-1` and `a-01`.
 pub fn count_key(name: &str) -> (Vec<(&str, u64)>, &str) {
     let mut parts = Vec::new();
     let mut rest = name;

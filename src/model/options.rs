@@ -1,5 +1,5 @@
-//! The options of a hub, as they are given and as its parameter saves them. An option that was never given has no value
-//! and takes its default, so a default that changes later still changes.
+//! The options of a hub, on the command line and in its parameter. An option that was never set has no value and uses
+//! its default, so a later change of the default takes effect.
 //!
 //! The doc comment of an option is its help on the command line, the name of its field is its flag and its key in the
 //! parameter.
@@ -20,15 +20,15 @@ use super::tags::{NAMESPACE, Tags};
 use super::words::words;
 use crate::error::quoted;
 
-/// Retention of the hub queue: at most what SQS takes, at least an hour, because a message that expires is lost silently.
+/// Retention of the hub queue: at most the SQS maximum; at least an hour, because a message that expires is lost silently.
 pub type Retention = Bounded<3_600, 1_209_600, true>;
 /// Memory of the router function, in MB, within the bounds of Lambda.
 pub type Memory = Bounded<128, 10_240>;
 /// Reserved concurrency of the router. The event source mapping requires at least 2.
 pub type ReservedConcurrency = Bounded<2, 1_000_000>;
 
-/// Declares each option: its help, its name, its type, its form in a document unless JSON has one, its variable, and what stands for its
-/// value.
+/// Declares each option: its help, its name, its type, its form in a document unless JSON has one, its variable, and
+/// the placeholder for its value.
 macro_rules! options {
     ($($(#[$help:meta])* $name:ident: $type:ty $(as $form:literal)?, $env:literal, $value:literal $([$($more:tt)*])?;)*) => {
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ macro_rules! options {
                 #[serde($(with = $form,)? skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$type>,
             )*
-            /// Options of a newer kibus. They stay.
+            /// Options of a newer kibus. They are kept.
             #[cfg_attr(feature = "cli", arg(skip))]
             #[serde(flatten)]
             pub unknown: Map<String, Value>,
@@ -66,7 +66,7 @@ macro_rules! options {
 }
 
 options! {
-    /// Tag to add to all resources, or to change; repeat for more; `none` removes all tags
+    /// Tag to add or change on all resources; repeatable; `none` removes all tags
     tag: Vec<OrNone<UserTag>> as "tag_map", "KIBUS_TAG", "KEY=VALUE" [value_delimiter = ','];
     /// KMS key that encrypts the queues; `none` selects SSE-SQS
     kms_key: OrNone<KmsKey> as "text", "KIBUS_KMS_KEY", "ARN";
@@ -88,23 +88,23 @@ options! {
     log_retention: LogRetention as "text", "KIBUS_LOG_RETENTION", "DURATION";
     /// Route rebalance recommendations, which Karpenter only reports [default: false]
     rebalance: bool, "KIBUS_REBALANCE", "BOOL";
-    /// Create alarms on the hub that notify this SNS topic, or nobody; `false` removes them [default: false]
+    /// Create alarms for the hub that notify this SNS topic, or no one; `false` removes them [default: false]
     alarms: Alarms as "text", "KIBUS_ALARMS", "TOPIC_ARN";
     /// Send a heartbeat through the bus every five minutes [default: with alarms]
     heartbeat: bool, "KIBUS_HEARTBEAT", "BOOL" [hide_short_help = true];
-    /// Create a CloudWatch dashboard of the bus [default: false]
+    /// Create a CloudWatch dashboard for the bus [default: false]
     dashboard: bool, "KIBUS_DASHBOARD", "BOOL";
-    /// Create an alarm for each cluster when nobody reads its queue, at $0.20 a month each [default: false]
+    /// Create an alarm for each cluster that fires when nothing reads its queue, at $0.20 a month each [default: false]
     reader_alarms: bool, "KIBUS_READER_ALARMS", "BOOL" [hide_short_help = true];
-    /// Require tags of queues in IAM policies; false where SQS does not support that [default: by Region]
+    /// Require queue tags in IAM policies; false where SQS does not support that [default: depends on the Region]
     tag_conditions: bool, "KIBUS_TAG_CONDITIONS", "BOOL" [hide_short_help = true];
-    /// Metrics of deliveries: by `cluster`, by cluster and `nodepool`, or `none` [default: none]
+    /// Delivery metrics: by `cluster`, by cluster and `nodepool`, or `none` [default: none]
     cluster_metrics: ClusterMetrics as "text", "KIBUS_CLUSTER_METRICS", "WHAT" [hide_short_help = true];
-    /// SNS topic for a notice of each delivery; `none` removes it
+    /// SNS topic that receives a notice of each delivery; `none` removes it
     notify: OrNone<Topic> as "text", "KIBUS_NOTIFY", "TOPIC";
 }
 
-/// Lets the options that may be on or off stand without a value.
+/// Allows on/off options without a value.
 #[cfg(feature = "cli")]
 fn standing_alone(arg: clap::Arg) -> clap::Arg {
     let stands_for = |name: &str| arg.get_value_names().is_some_and(|names| names == [name]);
@@ -116,7 +116,7 @@ fn standing_alone(arg: clap::Arg) -> clap::Arg {
     if is_switch { arg.hide_possible_values(true).value_parser(clap::builder::BoolishValueParser::new()) } else { arg }
 }
 
-/// Gives each of these options, or its default.
+/// Returns each of these options, or its default.
 macro_rules! defaults {
     ($($name:ident of $option:ident: $type:ty = $default:expr;)*) => {
         impl HubOptions {
@@ -140,7 +140,7 @@ defaults! {
 }
 
 impl HubOptions {
-    /// These options; those that are not given come from `saved`. Tags are added to the saved ones.
+    /// These options; omitted ones come from `saved`. Tags are added to the saved tags.
     pub fn or(self, saved: Self) -> Self {
         let Some(given) = &self.tag else { return self.or_saved(saved) };
         let clears = given.contains(&OrNone(None));
@@ -158,7 +158,7 @@ impl HubOptions {
         }
     }
 
-    /// Every part on request.
+    /// Every optional part.
     pub fn all_parts() -> Self {
         Self {
             alarms: Some(Alarms::On(None)),
@@ -219,7 +219,7 @@ impl HubOptions {
         self.reader_alarms == Some(true)
     }
 
-    /// The options that are given, by their flags.
+    /// The options that are set, by their flags.
     pub fn values(&self) -> Map<String, Value> {
         match serde_json::to_value(Self { unknown: Map::new(), ..self.clone() }) {
             Ok(Value::Object(values)) => values,
@@ -228,7 +228,7 @@ impl HubOptions {
         }
     }
 
-    /// The options that are given, as one types them.
+    /// The options that are set, as typed on the command line.
     pub fn typed(&self) -> Vec<String> {
         let typed = |(flag, value): (String, Value)| match value {
             Value::Object(tags) if tags.is_empty() => vec![format!("--{flag} none")],
@@ -238,14 +238,14 @@ impl HubOptions {
                 tags.collect()
             }
             Value::Bool(on) => vec![format!("--{flag}={on}")],
-            // It can stand alone.
+            // It needs no value.
             Value::String(topic) if flag == "alarms" => vec![format!("--{flag}={}", quoted(&topic))],
             value => vec![format!("--{flag} {}", quoted(value.as_str().unwrap_or_default()))],
         };
         self.values().into_iter().flat_map(typed).collect()
     }
 
-    /// The user's tags. `none` adds none, and the last of a key counts.
+    /// The user's tags. `none` adds no tags. If a key repeats, the last one counts.
     pub fn tags(&self) -> Tags {
         let tags = self.tag.iter().flatten().filter_map(|tag| tag.0.clone());
         tags.map(|tag| (tag.key, tag.value)).collect()
@@ -274,9 +274,9 @@ impl HubOptions {
 }
 
 words! {
-    /// What has a metric of its own deliveries.
+    /// What has its own delivery metrics.
     #[derive(Default)]
-    pub ClusterMetrics, "metric of clusters", "`cluster`, `nodepool` or `none`" {
+    pub ClusterMetrics, "cluster metric", "`cluster`, `nodepool` or `none`" {
         #[default]
         None = "none" | "false" | "no" | "off" | "0",
         Cluster = "cluster" | "true" | "yes" | "on" | "1",
@@ -285,7 +285,7 @@ words! {
     }
 }
 
-/// How an option is written in a document: as the text that one types.
+/// How an option is written in a document: as typed on the command line.
 mod text {
     use std::fmt::Display;
     use std::str::FromStr;
@@ -337,7 +337,7 @@ pub fn tag_option(tags: Tags) -> Vec<OrNone<UserTag>> {
     if tags.0.is_empty() { vec![OrNone(None)] } else { tags.0.into_iter().map(tag).collect() }
 }
 
-/// A tag as one types it: `KEY=VALUE`.
+/// A tag as typed: `KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserTag {
     pub key: String,
@@ -347,11 +347,11 @@ pub struct UserTag {
 impl FromStr for UserTag {
     type Err = NameError;
 
-    /// Refuses a tag without `=`, with a reserved prefix, or with a character that some service rejects.
+    /// Refuses a tag without `=`, with a reserved prefix, or with a character that a service rejects.
     fn from_str(tag: &str) -> Result<Self, NameError> {
         let refuse = || {
-            let expected = "`KEY=VALUE` of letters, digits and `_.:/=+-@`, the value also with spaces; the key is up to \
-                            128 long and does not begin with `kibus:` or `aws:`, the value up to 256";
+            let expected = "`KEY=VALUE` of letters, digits and `_.:/=+-@`, with spaces only in the value; the key has \
+                up to 128 characters and does not begin with `kibus:` or `aws:`; the value has up to 256";
             NameError::new("tag", tag, expected)
         };
         let valid = |text: &str, others: &str| text.chars().all(|c| c.is_alphanumeric() || others.contains(c));
@@ -366,7 +366,7 @@ impl FromStr for UserTag {
     }
 }
 
-/// An option that can be set to `none`, which is not the same as an option that is not set.
+/// An option that can be set to `none`, which differs from an unset option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrNone<T>(pub Option<T>);
 
@@ -419,7 +419,7 @@ impl fmt::Display for Alarms {
     }
 }
 
-/// A number from `MIN` to `MAX`, or a duration of so many seconds.
+/// A number from `MIN` to `MAX`, or a duration from `MIN` to `MAX` seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounded<const MIN: u32, const MAX: u32, const IS_DURATION: bool = false>(u32);
 
@@ -438,7 +438,7 @@ impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> Bounded<MIN, MAX, 
 impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> FromStr for Bounded<MIN, MAX, IS_DURATION> {
     type Err = OutOfBounds;
 
-    /// Takes a number. A duration may have a unit.
+    /// Parses a number. A duration may have a unit.
     fn from_str(s: &str) -> Result<Self, OutOfBounds> {
         let with_unit = parse_duration(s).filter(|_| IS_DURATION);
         let number = with_unit.map_or_else(|| s.parse().ok(), |seconds| u32::try_from(seconds).ok());
@@ -461,7 +461,7 @@ impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> fmt::Display for B
     }
 }
 
-/// Not a number, or not a duration, within the bounds.
+/// Not a number or duration within the bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not {expected}", .value.escape_debug())]
 pub struct OutOfBounds {
@@ -469,7 +469,7 @@ pub struct OutOfBounds {
     pub expected: String,
 }
 
-/// Retention of the router log, in days: one of the values that CloudWatch Logs takes.
+/// Retention of the router log, in days: one of the values that CloudWatch Logs accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRetention(u32);
 
@@ -492,7 +492,7 @@ impl Default for LogRetention {
 impl FromStr for LogRetention {
     type Err = NameError;
 
-    /// Takes a duration with a unit, or days.
+    /// Parses a duration with a unit, or a number of days.
     fn from_str(s: &str) -> Result<Self, NameError> {
         const DAY: u64 = 86_400;
         let days = match parse_duration(s) {
@@ -505,8 +505,8 @@ impl FromStr for LogRetention {
             _ => Err(NameError::new(
                 "log retention",
                 s,
-                "a number of days that CloudWatch Logs takes, such as `14d`: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, \
-                 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653",
+                "a number of days that CloudWatch Logs accepts, such as `14d`: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, \
+                 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653",
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! The policies of the router, the controllers and the queues, and what keys need, from the files in `templates/policies`.
+//! The policies of the router, the controllers and the queues, and the key policy statements, from the files in `templates/policies`.
 
 use std::collections::BTreeSet;
 
@@ -15,24 +15,24 @@ const SENDS: &str = "KibusSendToClusters";
 /// The `Sid` of the statement with the key of the queues.
 const CURRENT_KEY: &str = "KibusUseKey";
 
-/// The `Sid` of the statement with keys that the queues had before.
+/// The `Sid` of the statement with the queues' former keys.
 const OLD_KEYS: &str = "KibusUseOldKeys";
 
-/// What a test of a customer key cannot show. SQS keeps a data key for `KmsDataKeyReusePeriodSeconds`, which kibus leaves at
+/// The limit of a test with a customer key. SQS keeps a data key for `KmsDataKeyReusePeriodSeconds`, which kibus leaves at
 /// its default of 300 (SQS API reference, `SetQueueAttributes`).
 pub const KEPT_DATA_KEY: &str =
-    "SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that";
+    "SQS caches a data key for five minutes, and sends may succeed with it until then, so check again later";
 
 /// How a principal uses a customer key, through SQS only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyUse {
-    /// To receive messages: a controller, and an operator.
+    /// To receive messages: a controller and an operator.
     Receive,
     /// To receive and to send: the router.
     Route,
 }
 
-/// A template, filled in with what each may name of a bus, and with these values.
+/// A template, filled in with the names of a bus that any template can use, and with these values.
 pub(crate) fn of_bus(scope: &Scope, template: &str, values: &[(&str, Value)]) -> Document {
     let function = scope.router_function();
     let names = [
@@ -65,16 +65,16 @@ pub fn drill_trust(scope: &Scope) -> Document {
     of_bus(scope, include_str!("../../templates/policies/drill-trust.json"), &[])
 }
 
-/// The policy of that role: to interrupt this instance.
+/// The policy of that role: permission to interrupt this instance.
 #[cfg(feature = "cli")]
 pub fn drill_policy(scope: &Scope, instance: &crate::model::InstanceId) -> Document {
     let values = [("instance_arn", scope.instance_arn(instance).into())];
     of_bus(scope, include_str!("../../templates/policies/drill.json"), &values)
 }
 
-/// The policy of the router, which sends to queues with the names of cluster queues. With tag conditions, a queue needs the tags
-/// of a cluster of this bus too. Without them, a pattern that has the hub's own queues must not open them: their messages would
-/// come back to the router.
+/// The policy of the router, which sends to queues with the names of cluster queues. With tag conditions, a queue also
+/// needs the tags of a cluster on this bus. Without them, a pattern that covers the hub's own queues must not open
+/// them: their messages would loop back to the router.
 pub fn router_policy(scope: &Scope, options: &HubOptions) -> Document {
     let queues = scope.cluster_queue_arns(&options.queue_template()).to_vec();
     let values = [("cluster_queue_arns", queues.into())];
@@ -91,7 +91,7 @@ pub fn router_policy(scope: &Scope, options: &HubOptions) -> Document {
     with_key(policy, KeyUse::Route, scope, options.key())
 }
 
-/// Whether a policy of the router requires tags on the queues that it sends to; `None` if it has no statement for them.
+/// Whether a policy of the router requires tags on the queues that it sends to; `None` if it has no statement for these queues.
 pub fn requires_tags(policy: &Document) -> Option<bool> {
     let statements = policy.statements();
     let sends = statements.iter().find(|statement| statement["Sid"] == SENDS)?;
@@ -104,13 +104,13 @@ pub fn controller_policy(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>)
     with_key(policy, KeyUse::Receive, scope, key)
 }
 
-/// The statement that a key policy needs so that rules can send to queues under the key. The router and the controllers
-/// have their own policies for the key.
+/// The statement that a key policy needs so that rules can send to queues encrypted with the key. The router and the
+/// controllers have their own policies for the key.
 ///
 /// The actions are those of the SQS developer guide ("Key management") and the EventBridge user guide ("My events are
-/// not delivered to the target Amazon SQS queue"), whose statement has no condition. `aws:SourceAccount` is what the
-/// targets of AWS's CDK add for an encrypted queue (`aws-events-targets/lib/sqs.ts`). For SNS topics, and for those
-/// only, AWS says that no `aws:Source...` condition works (SNS developer guide, "Key management").
+/// not delivered to the target Amazon SQS queue"), whose statement has no condition. `aws:SourceAccount` is what AWS
+/// CDK targets add for an encrypted queue (`aws-events-targets/lib/sqs.ts`). Only for SNS topics, AWS says that no
+/// `aws:Source...` condition works (SNS developer guide, "Key management").
 pub fn key_statement(scope: &Scope) -> Document {
     of_bus(scope, include_str!("../../templates/policies/key.json"), &[])
 }
@@ -126,7 +126,7 @@ pub fn all_ours(policy: &Document) -> bool {
     !statements.is_empty() && statements.into_iter().all(is_ours)
 }
 
-/// All customer keys that the statements of kibus allow, current and old; what is no ARN of a key is skipped.
+/// All customer keys that the statements of kibus allow, current and old; anything that is not a key ARN is skipped.
 pub fn allowed_keys(policy: &Document) -> BTreeSet<KmsKey> {
     let of_kibus = |statement: &&Value| statement["Sid"] == CURRENT_KEY || statement["Sid"] == OLD_KEYS;
     let statements = policy.statements().into_iter().filter(of_kibus);
@@ -139,7 +139,7 @@ pub(crate) fn with_key(policy: Document, key_use: KeyUse, scope: &Scope, key: Op
     allowing(policy, key_use, scope, CURRENT_KEY, key)
 }
 
-/// The policy, with a statement for keys that the queues had before, if there are any.
+/// The policy, with a statement for the queues' former keys, if there are any.
 pub fn with_old_keys(policy: Document, key_use: KeyUse, scope: &Scope, keys: &BTreeSet<KmsKey>) -> Document {
     allowing(policy, key_use, scope, OLD_KEYS, keys)
 }
@@ -174,23 +174,23 @@ pub(crate) fn replace_statements(policy: &mut Document, sids: &[&str], by: &Docu
     }
 }
 
-/// The policy of the hub queue and the dead-letter queue: TLS only, and only rules of this bus may send.
+/// The policy of the hub queue and the dead-letter queue: TLS only, and only rules of this bus can send.
 ///
 /// The lock denies where `aws:PrincipalIsAWSService` is `false`. The key is in every request that is signed with AWS
 /// credentials (IAM user guide, "AWS global condition context keys"). `Bool` does not match a request without the key,
-/// and `BoolIfExists` would deny it: that could only be SQS itself, which moves messages to the dead-letter queue and
-/// for which no context is documented. An unsigned request has no statement that allows it.
+/// and `BoolIfExists` would deny it: such a request could only come from SQS itself, which moves messages to the
+/// dead-letter queue, and whose request context is not documented. No statement allows an unsigned request.
 pub fn hub_queue_policy<'a>(scope: &Scope, queue: &QueueName, rules: impl Iterator<Item = &'a RuleName>) -> Document {
     let rules: Vec<String> = rules.map(|rule| scope.rule_arn(rule)).collect();
     let values = [("queue_arn", scope.queue_arn(queue).into()), ("rule_arns", rules.into())];
     of_bus(scope, include_str!("../../templates/policies/hub-queue.json"), &values)
 }
 
-/// The policy of a queue that the router sends to: TLS only, and only the router's role may send.
+/// The policy of a queue that the router sends to: TLS only, and only the router's role can send.
 ///
-/// The lock denies where `aws:PrincipalArn` is not the role, so also where the key is absent (IAM user guide, "IAM JSON
-/// policy elements: Condition operators"). The names of roles are unique in an account, whatever their paths: the two
-/// values match no other role, and a role that is recreated at another path stays able to send.
+/// The lock denies if `aws:PrincipalArn` is not the role, which includes requests without the key (IAM user guide, "IAM JSON
+/// policy elements: Condition operators"). Role names are unique in an account, regardless of their paths: the two values
+/// match no other role, and a role that is recreated with another path can still send.
 pub fn cluster_queue_policy(scope: &Scope, queue: &QueueName) -> Document {
     let role = scope.router_role();
     let values = [
@@ -203,15 +203,15 @@ pub fn cluster_queue_policy(scope: &Scope, queue: &QueueName) -> Document {
 /// The `Sid` of the lock of a cluster's queue.
 const ROUTER_ONLY: &str = "KibusRouterOnly";
 
-/// A statement for itself, without its name.
+/// A statement by itself, without its Sid.
 fn unnamed(statement: &Value) -> Document {
     let mut statement = statement.clone();
     statement.as_object_mut().map(|members| members.remove("Sid"));
     Document::new(json!({ "Statement": [statement] }))
 }
 
-/// Whether the policy of a queue lacks the denial of requests without TLS, and the lock, of the policy that kibus would write,
-/// whatever its statements are called.
+/// Whether the policy of a queue lacks the denial of requests without TLS, and whether it lacks the lock, of the policy
+/// that kibus would write. The Sids do not matter.
 pub fn lacks(live: Option<&Document>, ours: &Document) -> [bool; 2] {
     let live: Vec<Document> = live.into_iter().flat_map(Document::statements).map(unnamed).collect();
     let missing = ours.statements().into_iter().filter(|one| !live.contains(&unnamed(one)));
@@ -219,13 +219,13 @@ pub fn lacks(live: Option<&Document>, ours: &Document) -> [bool; 2] {
     [!others.is_empty(), !locks.is_empty()]
 }
 
-/// The statements of a policy that are not among those that kibus would write, whatever these are called.
+/// The statements of a policy that kibus would not write. The Sids do not matter.
 pub fn statements_of_others<'a>(policy: &'a Document, ours: &Document) -> Vec<&'a Value> {
     let ours: Vec<Document> = ours.statements().into_iter().map(unnamed).collect();
     policy.statements().into_iter().filter(|statement| !ours.contains(&unnamed(statement))).collect()
 }
 
-/// Whether the policy of a cluster's queue has the lock of this bus: exactly the denial that kibus writes, with its name.
+/// Whether the policy of a cluster's queue has the lock of this bus: exactly the denial that kibus writes, with its Sid.
 pub fn has_lock(scope: &Scope, queue: &QueueName, policy: &Document) -> bool {
     let locks = |policy: &Document| -> Vec<Document> {
         let statements = policy.statements().into_iter();
@@ -235,7 +235,7 @@ pub fn has_lock(scope: &Scope, queue: &QueueName, policy: &Document) -> bool {
     locks(policy).iter().any(|lock| ours.contains(lock))
 }
 
-/// Whether the policy of a queue has a lock of kibus, by its name.
+/// Whether the policy of a queue has a kibus lock, by its Sid.
 pub fn is_locked(policy: &Document) -> bool {
     let is_lock = |statement: &&Value| statement["Sid"] == ROUTER_ONLY || statement["Sid"] == "KibusServicesOnly";
     policy.statements().iter().any(is_lock)
@@ -246,16 +246,17 @@ pub fn redrive_from(scope: &Scope, source: &QueueName) -> Document {
     Document::new(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
 }
 
-/// The redrive allow policy of the other queues. Without one, any queue of the account and Region may have this queue as its
-/// dead-letter queue (SQS API reference, `SetQueueAttributes`), and the queue policy does not apply to what SQS moves.
+/// The redrive allow policy of the other queues. Without one, any queue in the account and Region can use this queue as
+/// its dead-letter queue (SQS API reference, `SetQueueAttributes`), and the queue policy does not apply to messages
+/// that SQS moves.
 pub fn no_redrive() -> Document {
     Document::new(json!({ "redrivePermission": "denyAll" }))
 }
 
-/// An inline policy as IAM has it.
+/// An inline policy as stored in IAM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinePolicy {
-    /// Its name. It may break the rules that kibus has for names.
+    /// Its name, which may violate kibus's rules for names.
     pub name: String,
     /// The document, exactly as IAM stores it.
     pub text: String,
@@ -266,7 +267,7 @@ impl InlinePolicy {
         Document::parse(&self.text).ok()
     }
 
-    /// The document; one that cannot be parsed is kept as text, so that it differs from every desired one.
+    /// The document; if it cannot be parsed, it is kept as text, so that it differs from every desired one.
     pub fn document_or_text(&self) -> Document {
         self.document().unwrap_or_else(|| Document::new(Value::String(self.text.clone())))
     }

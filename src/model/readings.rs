@@ -1,4 +1,4 @@
-//! A property: whatever is read back from AWS, reading it does not panic.
+//! A property: whatever AWS returns, reading it does not panic.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ use super::settings::Settings;
 use super::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::model::calls::sqs;
 
-/// Texts that are almost a number, a path, an id or a time, or one out of the ordinary.
+/// Texts that are almost, or unusually, a number, a path, an id or a time.
 const ODD: &str = "-1 · 1e999 · 99999999999999999999 · NaN · ../../etc · %zz%C3%28%00% · i-1 · 2026-11-21T19:58:01Z · \
     arn:aws:ec2:us-west-2:111122223333:instance/i-1 · +999999-12-31T23:59:59Z · Sat, 05 Dec 2026 05:00:00 GMT";
 
-/// Text of any characters, with those that control a terminal or a reader more often.
+/// Text of any characters, where those that control a terminal or a parser are more frequent.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),

@@ -1,5 +1,5 @@
-//! The record of a cluster: what its parameter in Parameter Store holds. Which clusters a bus has is what its records say; all
-//! else is only observed.
+//! The record of a cluster: the content of its parameter in Parameter Store. The records define which clusters a bus
+//! has; everything else is only observed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,8 +20,7 @@ pub struct ClusterRecord {
     /// The name of its queue, as the hub computes it.
     pub queue: QueueName,
     pub made_by: Maker,
-    /// When kibus wrote it, by AWS's clock; for a queue that existed before, when that was created. A queue that is older was
-    /// prepared by someone else.
+    /// When kibus wrote it, by AWS's clock; for an adopted queue, when the queue was created. An older queue was prepared by someone else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Moment>,
     /// Whether another tool manages the queue and the permission of the controller.
@@ -36,7 +35,7 @@ pub struct ClusterRecord {
     /// The user's tags of the queue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// Members that this kibus does not know. They stay.
+    /// Members that this kibus does not know. They are kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
 }
@@ -46,7 +45,7 @@ pub struct ClusterRecord {
 #[serde(from = "String", into = "String")]
 pub enum Maker {
     Kibus,
-    /// Another tool, which alone changes and deletes the record.
+    /// Another tool; only that tool changes and deletes the record.
     Tool(String),
 }
 
@@ -94,7 +93,7 @@ impl ClusterRecord {
             return Err(BadDocument::damaged(&format!("it is the record of cluster `{}`", record.cluster)));
         }
         if record.made_by == Maker::Kibus && record.since.is_none() {
-            return Err(BadDocument::damaged(&"it does not say since when the cluster is on the bus"));
+            return Err(BadDocument::damaged(&"it does not state since when the cluster has been on the bus"));
         }
         for (key, value) in &record.tags {
             format!("{key}={value}").parse::<UserTag>().map_err(|e| BadDocument::damaged(&e))?;
@@ -125,8 +124,8 @@ impl ClusterRecord {
         self.former_roles.iter().chain(&self.role).cloned().collect()
     }
 
-    /// This record with what a change takes away last: a role stays until it has lost the policy, a tag until the queue has
-    /// lost it.
+    /// This record with the parts that a change removes last: a role stays until it no longer has the policy, a tag
+    /// until the queue no longer has it.
     pub fn while_leaving(&self, before: &Self) -> Self {
         let mut kept = self.clone();
         kept.former_roles.extend(before.roles());

@@ -2,8 +2,8 @@
 
 use super::name::Region;
 
-/// Every Region that the AWS SDK knows, by partition (partitions.json of the AWS SDK for Rust, `aws-sdk-sts` 1.124). Only
-/// for suggestions: a Region that is newer than this list is as valid as the others.
+/// Every Region that the AWS SDK knows, by partition (partitions.json of the AWS SDK for Rust, `aws-sdk-sts` 1.124).
+/// Only for suggestions: Regions newer than this list are just as valid.
 pub const REGIONS: [&str; 46] = [
     "af-south-1",
     "ap-east-1",

@@ -1,8 +1,8 @@
 //! The kinds of resource that kibus knows: a closed set with one table of facts, and one file per kind; desired resources, and the
 //! answers to reading resources.
 //!
-//! Desired and observed resources have one type. The `fields` of a kind name every field of the type, so a new
-//! field does not compile until it is decided whether it is compared.
+//! Desired and observed resources have the same type. The `fields` of a kind name every field of the type, so the compiler
+//! rejects a new field until someone decides whether it is compared.
 
 mod alarm;
 mod alias;
@@ -43,15 +43,16 @@ use super::scope::Scope;
 use super::tags::Tags;
 use finding_code::FindingCode;
 
-// For each kind: what its id consists of, its accessors, its word in JSON, its word in text, its name, and its tags if kibus tags
-// it; then the codes of its findings (missing and changed, of the hub or of a cluster), which `finding_code` reads.
+// For each kind: the parts of its id, its accessors, its word in JSON, its word in text, its name, and its tags if
+// kibus tags it; then the codes of its findings (missing and changed, of the hub or of a cluster), which `finding_code`
+// reads.
 macro_rules! with_kinds {
     ($then:ident) => { $then! {
         Parameter(name: ParameterName) {parameter, as_parameter, "parameter", "parameter", name.to_string()} [
             SettingsMissing("K113", Critical, "events are routed, but kibus does not know the settings of the hub and changes nothing"),
             TagsChanged("K209", Error, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus"),
         ];
-        /// What says that a cluster is on the bus.
+        /// The proof that a cluster is on the bus.
         Record(name: ParameterName) {record, as_record, "record", "record", name.to_string()} [
             ClusterNotRecorded("K116", Critical, "the cluster is not on the bus: its events are dropped, and its Karpenter receives no interruption"),
             RecordChanged("K214", Error, "a change of this cluster was cut off: a role that it had before may still read its queue"),
@@ -88,7 +89,7 @@ macro_rules! with_kinds {
             AliasMissing("K106", Critical, "no event is routed, and events pile up in the hub queue"),
             AliasChanged("K206", Error, "the live version has other settings than configured"),
         ];
-        /// What makes Lambda read a queue: from which queue, to which alias of which function.
+        /// Makes Lambda read a queue: from this queue, to this alias of a function.
         EventSourceMapping(queue: QueueName, function: FunctionName, alias: String)
             {mapping, as_mapping, "event-source-mapping", "mapping", format!("{queue} -> {function}:{alias}")} [
             MappingMissing("K107", Critical, "nothing reads the hub queue, and events pile up in it"),
@@ -127,7 +128,7 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: &[Self] = &[$(Self::$kind),*];
 
-            /// The codes of the findings for one that is missing and for one that has other settings.
+            /// The codes of the findings for a missing resource and for one with different settings.
             pub fn codes(self, of_cluster: bool) -> [FindingCode; 2] {
                 match self {
                     $($(Self::$kind if of_cluster => [FindingCode::$of_one_missing, FindingCode::$of_one_changed],)?)*
@@ -184,7 +185,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// All that is compared and shown, without the name and the tags.
+            /// Everything that is compared and shown, except the name and the tags.
             pub fn fields(&self) -> Vec<Field> {
                 match self {
                     $(Self::$kind(r) => r.fields(),)*
@@ -235,15 +236,15 @@ macro_rules! kinds {
 with_kinds!(kinds);
 
 impl Resource {
-    /// What its steps have an order with, on the bus of this scope. The settings are written before everything that follows from
-    /// them, and they forget something last.
+    /// The resources that its steps are ordered against, on the bus of this scope. The settings are written before
+    /// everything that follows from them, and entries are removed from them last.
     pub fn edges(&self, scope: &Scope) -> Vec<Edge> {
         let settings = || ResourceId::Parameter(scope.settings_parameter());
         if self.id() == settings() {
             return Vec::new();
         }
         let mut edges = self.particulars().edges(scope);
-        let because = "everything follows from the settings of the hub, which remember what goes until it is gone";
+        let because = "everything follows from the settings of the hub, which list a resource until it is gone";
         edges.push(Tie::FollowsFrom.to(settings(), because));
         edges
     }
@@ -262,12 +263,12 @@ impl fmt::Display for ResourceId {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Desired {
     resources: BTreeMap<ResourceId, Resource>,
-    /// The keys of the user's tags to remove. Without them, kibus removes no tag of others.
+    /// The keys of user tags to remove. Kibus removes no other tags of others.
     untagged: BTreeMap<ResourceId, BTreeSet<String>>,
 }
 
 impl Desired {
-    /// Adds a resource, replacing one of the same id.
+    /// Adds a resource, replacing any with the same id.
     pub fn insert(&mut self, resource: Resource) {
         self.resources.insert(resource.id(), resource);
     }
@@ -276,7 +277,7 @@ impl Desired {
         self.resources.remove(id);
     }
 
-    /// Removes the tags with these keys from a resource, unless it is desired with them.
+    /// Removes the tags with these keys from a resource, unless they are desired.
     pub fn untag(&mut self, id: ResourceId, keys: impl IntoIterator<Item = String>) {
         self.untagged.entry(id).or_default().extend(keys);
     }
@@ -316,7 +317,7 @@ impl FromIterator<Resource> for Desired {
 pub struct Observed(BTreeMap<ResourceId, Fact<Resource>>);
 
 impl Observed {
-    /// Records the answer for one id. A question without an answer leaves no trace.
+    /// Records the answer for one id. A question without an answer is not recorded.
     pub fn insert(&mut self, id: ResourceId, answer: Fact<Resource>) {
         self.0.extend(answer.is_asked().then_some((id, answer)));
     }

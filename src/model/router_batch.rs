@@ -1,5 +1,5 @@
 //! Messages as Lambda passes them to the router (Lambda developer guide, "Using Lambda with Amazon SQS"), and the router's
-//! answer. An operator passes probes and dead letters in the same way, without a queue.
+//! answer. An operator passes probes and dead letters in the same format, without a queue.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub struct SqsEvent {
 }
 
 impl SqsEvent {
-    /// One message that comes from no queue.
+    /// One message that does not come from a queue.
     pub fn of_invocation(id: &str, body: String) -> Self {
         let record = SqsRecord { message_id: id.to_owned(), body, ..SqsRecord::default() };
         Self { records: vec![record] }
@@ -80,7 +80,7 @@ impl RouterAnswer {
     }
 }
 
-/// The messages that an answer returns to the queue, as Lambda reads it: one that is not about these messages fails all.
+/// The messages that an answer returns to the queue, as Lambda reads it: an answer about any other message fails all of them.
 fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let Some(failures) = answer["batchItemFailures"].as_array() else {

@@ -8,13 +8,13 @@ pub const MARK: &str = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">")
 /// The text to search for. It omits the opening bracket of the mark, so that kibus itself does not contain the mark.
 const NEEDLE: &[u8] = b"kibus-router ";
 
-/// The longest text that counts as a version.
+/// The maximum length of a version.
 const LONGEST: usize = 64;
 
 /// The version in a router binary's bytes; `None` if there is no mark.
 pub fn version_in(bytes: &[u8]) -> Option<&str> {
     let mut rest = bytes;
-    // The search of the standard library is fast in an unoptimized build too, for tens of megabytes.
+    // The standard library's search is fast even in an unoptimized build, for tens of megabytes.
     while rest.skip_until(b'<').is_ok_and(|skipped| skipped > 0) {
         let version = rest.strip_prefix(NEEDLE).and_then(version_at);
         if version.is_some() {

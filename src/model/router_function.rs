@@ -1,4 +1,4 @@
-//! What the commands and the router function know of each other beside the build: its settings and its self-test.
+//! The contract between the commands and the router function, besides the build: its settings and its self-test.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,11 +12,11 @@ use crate::model::{BusName, ClusterMetrics, FunctionSettings, HubOptions, NameEr
 /// The environment variable in which Lambda passes the handler to the process.
 pub const HANDLER_VARIABLE: &str = "_HANDLER";
 
-/// How many characters Lambda takes as a handler, without white space (Lambda API reference, `CreateFunction`).
+/// The maximum length of a handler in Lambda, without white space (Lambda API reference, `CreateFunction`).
 pub const LONGEST_HANDLER: usize = 128;
 
-/// The settings of a router, as text `<bus>/<template of queue names>`. What differs from the default follows:
-/// `/metrics=cluster` or `/metrics=nodepool`, and `/notify=<name of a topic>`.
+/// The settings of a router, as text `<bus>/<template of queue names>`. Non-default settings follow: `/metrics=cluster`
+/// or `/metrics=nodepool`, and `/notify=<name of a topic>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterHandler {
     pub bus: BusName,
@@ -34,7 +34,7 @@ impl RouterHandler {
     pub fn of_hub(bus: &BusName, options: &HubOptions) -> Self {
         Self {
             metrics: options.cluster_metrics(),
-            // The name of a topic is a topic.
+            // The name of a topic is a valid topic.
             notify: options.topic().and_then(|topic| topic.name().parse().ok()),
             ..Self::new(bus.clone(), options.queue_template())
         }
@@ -45,7 +45,7 @@ impl RouterHandler {
         (&self.bus, &self.template) == (&other.bus, &other.template)
     }
 
-    /// The settings of a function or a version; `None` if it has none that a router can read.
+    /// The settings of a function or a version; `None` if they are not readable for a router.
     pub fn from_settings(settings: &FunctionSettings) -> Option<Self> {
         settings.handler.parse().ok()
     }
@@ -97,8 +97,9 @@ pub fn self_test_request() -> Value {
     json!({ "version": "0", "source": SELF_TEST_SOURCE, "detail-type": SELF_TEST_DETAIL_TYPE, "detail": {} })
 }
 
-/// The message that a self-test sends to the probe queue. Nobody waits for it, and it expires with the queue's retention.
-/// Karpenter would count it as no-op: it knows no such source, and needs `time`, in RFC 3339 format, for its metrics.
+/// The message that a self-test sends to the probe queue. No one waits for it, and it expires with the queue's
+/// retention. Karpenter would count it as a no-op: it does not know this source, and needs `time`, in RFC 3339 format,
+/// for its metrics.
 pub fn self_test_message(scope: &Scope, time: &str) -> Value {
     json!({
         "version": "0",
@@ -121,16 +122,16 @@ pub fn is_self_test_message(body: &Value) -> bool {
 pub struct SelfTestReport {
     pub version: String,
     pub handler: String,
-    /// Without any, the router passed.
+    /// If there are none, the router passed.
     pub problems: Vec<SelfTestProblem>,
 }
 
-/// A call of the router that failed.
+/// A failed call of the router.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTestProblem {
     /// What failed, and what to check.
     pub text: String,
-    /// The code with which AWS refused.
+    /// The error code of AWS.
     pub code: String,
 }
 
@@ -139,7 +140,7 @@ pub struct SelfTestProblem {
 pub enum LiveTest {
     Passed,
     Failed(String),
-    /// Lambda may not use the key of the version's environment variables; its message.
+    /// Lambda is not allowed to use the key of the version's environment variables; its message.
     KeyDenied(String),
     /// Lambda cannot assume the version's role; its message.
     RoleNotAssumable(String),
@@ -157,7 +158,7 @@ impl LiveTest {
 }
 
 impl SelfTestReport {
-    /// Reads the payload that an invocation returned. It may be another program's, or that of a router without a self-test.
+    /// Reads the payload that an invocation returned. It may come from another program, or from a router without a self-test.
     pub fn read(payload: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(payload).map_err(|_| {
             let text: String = String::from_utf8_lossy(payload).chars().take(SHOWN).collect();
@@ -178,7 +179,7 @@ impl SelfTestReport {
         }
         if self.version != expected.code.version {
             return Err(format!(
-                "it reports version {}, but version {} was published",
+                "it reports version {}, but the published version is {}",
                 excerpt(&self.version, SHOWN),
                 expected.code.version
             ));
@@ -244,7 +245,7 @@ mod tests {
             {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[]}         | -
             {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[],"new":1} | -
             {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[{"text":"a","code":"A"},{"text":"b","code":"B"}]} | a; b
-            {"version":"0.1.0","handler":"kibus/karpenter-{cluster}","problems":[]}         | it reports version 0.1.0, but version 0.2.0 was published
+            {"version":"0.1.0","handler":"kibus/karpenter-{cluster}","problems":[]}         | it reports version 0.1.0, but the published version is 0.2.0
             {"version":"0.2.0","handler":"kibus/{cluster}","problems":[]} | it reads `kibus/{cluster}` as its bus and queue names, but `kibus/karpenter-{cluster}` was set
             {"version":"0.2.0","handler":"","problems":[]}                | it reads nothing as its bus and queue names, but `kibus/karpenter-{cluster}` was set
             {"Received":1} | it answered "{\"Received\":1}", which is not a self-test report

@@ -1,5 +1,5 @@
-//! A line of the router's log: what became of an event, or of those of its instances that share a decision, a cluster, a node pool
-//! and a type. The router writes it, and the command line reads it.
+//! A line of the router's log: the outcome of an event, or of its instances that share a decision, a cluster, a node
+//! pool and a type. The router writes it, and the command line reads it.
 
 use std::borrow::Cow;
 
@@ -21,21 +21,21 @@ names! {
         |s| !s.is_empty() && s.len() <= 253 && s.starts_with(|c: char| c.is_ascii_alphanumeric()) && all(s, "-.");
 }
 
-/// The members have the order of the page about the router. Lines of older routers lack the urgency, the node pool, the type, the
-/// time and the delay, and none is about a delivery.
+/// The members are in the same order as in the router documentation. Lines of older routers lack the urgency, the node
+/// pool, the type, the time and the delay, and do not cover deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RouterLine<'a> {
     #[serde(borrow)]
     pub level: Cow<'a, str>,
-    /// [`DELIVERED`], [`DROPPED`], [`RETRIED`], or what else the router reports of instances.
+    /// [`DELIVERED`], [`DROPPED`], [`RETRIED`], or another message of the router about instances.
     #[serde(borrow)]
     pub message: Cow<'a, str>,
     pub reason: Option<Cow<'a, str>>,
-    /// The slug of the signal; `None` for what is no event.
+    /// The slug of the signal; `None` for anything that is not an event.
     pub signal: Option<Cow<'a, str>>,
     pub urgency: Option<Cow<'a, str>>,
-    /// The state that the instance changed to.
+    /// The new state of the instance.
     pub state: Option<Cow<'a, str>>,
     /// Empty if none is known, like the node pool.
     #[serde(borrow)]
@@ -51,9 +51,9 @@ pub struct RouterLine<'a> {
     pub items: usize,
     /// The time in the event, in RFC 3339.
     pub time: Option<Cow<'a, str>>,
-    /// Milliseconds from then to the delivery.
+    /// Milliseconds from that time to the delivery.
     pub delay: Option<i64>,
-    /// `None` for a message that came from no queue.
+    /// `None` for a message that did not come from a queue.
     pub receives: Option<u32>,
     #[serde(borrow)]
     pub message_id: Cow<'a, str>,
@@ -61,7 +61,7 @@ pub struct RouterLine<'a> {
     pub request: Cow<'a, str>,
 }
 
-/// The most items of a line. A batch of the router has fewer; others may write lines that claim more.
+/// The maximum number of items in a line. A batch of the router has fewer; others may write lines that claim more.
 const MOST_ITEMS: usize = 100_000;
 
 fn counted<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
@@ -69,7 +69,7 @@ fn counted<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
 }
 
 impl<'a> RouterLine<'a> {
-    /// Reads a line; `None` if it is none that the router writes about events.
+    /// Parses a line; `None` if it is not a line that the router writes about events.
     pub fn read(text: &'a str) -> Option<Self> {
         let line: Self = serde_json::from_str(text).ok()?;
         (!line.message.is_empty()).then_some(line)

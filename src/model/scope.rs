@@ -1,4 +1,4 @@
-//! The account and Region of a bus. Each kind of resource makes its names and ARNs from it, and each message its commands.
+//! The account and Region of a bus. Each kind of resource derives its names and ARNs from it, and each message its commands.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -24,18 +24,18 @@ pub struct Scope {
     pub options: GlobalOptions,
 }
 
-// The global options, besides `--bus`, with which a command reaches a bus: as they were given, so that a printed command
-// reaches the same one.
+// The global options, besides `--bus`, with which a command reaches a bus: exactly as given, so that a printed command
+// reaches the same bus.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct GlobalOptions {
-    /// AWS Region [default: AWS_REGION, else that of the profile].
+    /// AWS Region [default: AWS_REGION, else the Region of the profile].
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_REGION"))]
     pub region: Option<Region>,
-    /// Profile of the AWS configuration [default: AWS_PROFILE].
+    /// AWS profile [default: AWS_PROFILE].
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_PROFILE"))]
     pub profile: Option<String>,
-    /// Endpoint for all calls, instead of those of AWS. http:// only to this machine, or with KIBUS_ALLOW_HTTP=true.
+    /// Endpoint for all calls, instead of the AWS endpoints. http:// is allowed only to this machine, or with KIBUS_ALLOW_HTTP=true.
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ENDPOINT_URL", value_name = "URL"))]
     pub endpoint_url: Option<String>,
     /// Use the sandbox (see `kibus sandbox`) instead of AWS.
@@ -44,7 +44,7 @@ pub struct GlobalOptions {
         value_name = "BOOL", value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set,
         hide_default_value = true, hide_possible_values = true))]
     pub sandbox: bool,
-    // The whole command as it was given, to run it again.
+    // The whole command as given, to run it again.
     #[cfg_attr(feature = "cli", arg(skip))]
     pub again: String,
 }
@@ -58,7 +58,7 @@ impl GlobalOptions {
         format!("kibus {arguments}{bus}{region}{}{sandbox}", self.shared())
     }
 
-    /// The options that the AWS CLI has too.
+    /// The options that the AWS CLI also has.
     fn shared(&self) -> String {
         let given = [("--profile", &self.profile), ("--endpoint-url", &self.endpoint_url)];
         let option = |(flag, value): (&str, &Option<String>)| Some(format!(" {flag} {}", quoted(value.as_ref()?)));
@@ -67,24 +67,24 @@ impl GlobalOptions {
 }
 
 impl Scope {
-    /// A whole kibus command about this bus, from a subcommand with its arguments: `add-cluster base`.
+    /// A whole kibus command for this bus, from a subcommand with its arguments: `add-cluster base`.
     pub fn kibus(&self, arguments: impl Display) -> String {
         let is_default = self.bus.as_str() == "kibus";
         self.kibus_on((!is_default).then_some(&self.bus), arguments)
     }
 
-    /// A whole kibus command about another bus, or about all.
+    /// A whole kibus command for another bus, or for all buses.
     pub fn kibus_on(&self, bus: Option<&BusName>, arguments: impl Display) -> String {
         self.options.kibus(bus, arguments)
     }
 
-    /// The command as it was given, with these options besides.
+    /// The command as given, with these additional options.
     pub fn again(&self, more: &str) -> String {
         format!("{}{more}", self.options.again)
     }
 
-    /// A call of the AWS CLI, which reaches the account that kibus reaches: `sqs tag-queue --queue-url URL`. The variables of
-    /// the sandbox are set for the call alone, so that it reaches nothing else if the sandbox is not running.
+    /// An AWS CLI call that reaches the same account as kibus: `sqs tag-queue --queue-url URL`. The variables of the
+    /// sandbox are set only for this call, so that it reaches nothing else if the sandbox is not running.
     pub fn aws(&self, call: impl Display) -> String {
         if self.options.sandbox {
             format!(r#"(env=$(kibus sandbox env) && eval "$env" && aws {call} --endpoint-url "$AWS_ENDPOINT_URL")"#)
@@ -97,7 +97,7 @@ impl Scope {
         self.arn("events", "event-bus/default")
     }
 
-    /// What KMS sees as `kms:ViaService` in a call that SQS makes for its caller: `sqs.REGION.amazonaws.com` (KMS
+    /// The `kms:ViaService` value that KMS sees in a call that SQS makes for its caller: `sqs.REGION.amazonaws.com` (KMS
     /// developer guide, "kms:ViaService"). The guide names no other domain; where the partition has one, that is accepted
     /// too, because a wrong value would deny every message.
     pub fn sqs_services(&self) -> Vec<String> {
@@ -122,8 +122,8 @@ impl Scope {
     }
 }
 
-/// Of each partition: how the names of its Regions begin, its name, and the domains of its endpoints, without and with two
-/// stacks (AWS SDK partitions.json). The prefix of the last is that of every name.
+/// For each partition: the prefix of its Region names, its name, and the domains of its endpoints, regular and
+/// dual-stack (AWS SDK partitions.json). The prefix of the last one matches every name.
 const PARTITIONS: [[&str; 4]; 8] = [
     ["cn-", "aws-cn", "amazonaws.com.cn", "api.amazonwebservices.com.cn"],
     ["us-gov-", "aws-us-gov", "amazonaws.com", "api.aws"],
@@ -135,14 +135,14 @@ const PARTITIONS: [[&str; 4]; 8] = [
     ["", "aws", "amazonaws.com", "api.aws"],
 ];
 
-/// The name of the partition of a Region, and the domains of its endpoints, without and with two stacks.
+/// The name of a Region's partition, and the domains of its endpoints, regular and dual-stack.
 pub(crate) fn partition_of(region: &str) -> (&'static str, [&'static str; 2]) {
     let row = PARTITIONS.into_iter().find(|[prefix, ..]| region.starts_with(prefix));
     let [_, name, domain, dual_stack_domain] = row.unwrap_or(PARTITIONS[7]);
     (name, [domain, dual_stack_domain])
 }
 
-/// The domain that a partition's endpoints end in.
+/// The domain suffix of a partition's endpoints.
 pub(crate) fn dns_suffix(partition: &Partition) -> &'static str {
     let row = PARTITIONS.into_iter().find(|[_, name, ..]| *name == partition.as_str());
     row.map_or("amazonaws.com", |[_, _, domain, _]| domain)
@@ -154,7 +154,7 @@ pub(super) fn fixed<T: FromStr<Err = NameError>>(name: String) -> T {
     name.parse().expect("a name made of checked parts")
 }
 
-/// Cuts a name that is too long and ends it with `-` and 8 hex digits of the whole name's SHA-256.
+/// Shortens a name that is too long, and appends `-` and 8 hex digits of the full name's SHA-256.
 pub(super) fn cut_with_hash(name: &str, limit: usize) -> String {
     if name.len() <= limit {
         return name.to_owned();
@@ -170,7 +170,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::model::{ClusterName, QueueTemplate, Signal};
 
-    /// A scope for unit tests that need any.
+    /// A scope for unit tests.
     pub(crate) fn scope() -> Scope {
         scope_in("aws", "us-west-2")
     }
@@ -241,7 +241,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// As far as the hash of a cut name tells them apart. The names of two clusters are often alike at their beginning or end.
+        /// As far as the hash of a shortened name distinguishes them. Cluster names often start or end alike.
         #[test]
         fn no_two_clusters_have_one_queue(
             (before, after) in ("[A-Za-z0-9_-]{0,50}", "[A-Za-z0-9_-]{0,50}"),
@@ -263,7 +263,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// With dashes between the parts, these two were one policy.
+    /// With dashes between the parts, these two would be the same policy.
     #[test]
     fn the_policy_of_a_cluster_is_that_of_no_other_bus() {
         let [first, second] = [("a", "us-west-2-x"), ("a-us-west-2", "x")].map(|(bus, cluster)| {

@@ -1,5 +1,6 @@
-//! The settings of a hub: what its parameter in Parameter Store holds. Nothing else decides what the next `bootstrap-hub`
-//! makes. What the documents of parameters share is here too: a format number, and members of a newer kibus, which stay.
+//! The settings of a hub: the content of its parameter in Parameter Store. Nothing else decides what the next
+//! `bootstrap-hub` creates. This file also has what all parameter documents share: a format number, and members of a
+//! newer kibus, which are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,8 @@ use super::name::KmsKey;
 use super::notation::time_text;
 use super::options::{HubOptions, tag_option};
 
-/// The number of the form of the documents that this kibus writes and reads. Only a form that an older kibus would misread
-/// gets a higher one: new members alone do not.
+/// The number of the form of the documents that this kibus writes and reads. The number increases only for a form that
+/// an older kibus would misread, not for new members.
 const FORMAT: u64 = 1;
 
 /// The longest value of a parameter of the standard tier, in characters (Systems Manager API reference, `PutParameter`).
@@ -27,12 +28,12 @@ pub struct Settings {
     /// The version of the function that a rollback keeps live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned_version: Option<u64>,
-    /// The keys that the queues had before, each with the time until which the policies allow it.
+    /// The former keys of the queues, each with the time until which the policies allow it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub old_keys: BTreeMap<KmsKey, Moment>,
-    /// When the hub was created, by AWS's clock. A queue of the hub that is older was prepared by someone else.
+    /// When the hub was created, by AWS's clock. An older hub queue was prepared by someone else.
     pub since: Moment,
-    /// Members that this kibus does not know. They stay.
+    /// Members that this kibus does not know. They are kept.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
 }
@@ -73,7 +74,7 @@ impl BadDocument {
     }
 }
 
-/// Reads the document of a parameter, beside its format number.
+/// Reads the document of a parameter, without its format number.
 pub(super) fn read_document<T: DeserializeOwned>(text: &str) -> Result<T, BadDocument> {
     let mut document: Value = serde_json::from_str(text).map_err(|e| BadDocument::damaged(&e))?;
     let format = document.as_object_mut().and_then(|members| members.remove("format"));
@@ -115,8 +116,9 @@ impl Settings {
         self.old_keys.keys().cloned().collect()
     }
 
-    /// These settings with what a change takes away last: the user's tags stay until no resource has them, old keys until no
-    /// policy allows them, a pinned version until the alias has moved, and a part on request until it is deleted.
+    /// These settings with the parts that a change removes last: user tags stay until no resource has them, old keys
+    /// until no policy allows them, a pinned version until the alias has moved, and an optional part until it is
+    /// deleted.
     pub fn while_leaving(&self, before: &Self) -> Self {
         let mut kept = self.clone();
         let tags = self.options.tags();

@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 
 use crate::model::{AccountId, Document, Scope, fill_template};
 
-/// The `source` of a probe event. AWS rejects events of others whose source begins with `aws.`.
+/// The `source` of a probe event. AWS rejects custom events whose source begins with `aws.`.
 pub const PROBE_SOURCE: &str = "kibus.probe";
 /// The `detail-type` of a probe event.
 pub const PROBE_DETAIL_TYPE: &str = "Kibus Probe";
-/// The `detail-type` of a heartbeat: an event of the same source, which a schedule sends to the hub queue.
+/// The `detail-type` of a heartbeat: an event with the same source, which a schedule sends to the hub queue.
 pub const HEARTBEAT_DETAIL_TYPE: &str = "Kibus Heartbeat";
 
-/// The word of a slug that tells it from the others: `state` for `instance-state-change`.
+/// The distinguishing word of a slug: `state` for `instance-state-change`.
 pub fn short_name(slug: &str) -> &str {
     let mut words = slug.split('-');
     words.find(|word| !["instance", "capacity"].contains(word)).unwrap_or(slug)
 }
 
-/// Where an event says what it is about.
+/// Where an event names its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubjectMember {
     /// `detail.instance-id` names one instance.
     Instance,
     /// `detail.affectedEntities` names any number of instances.
     Entities,
-    /// `detail.cluster` names a cluster, or nothing.
+    /// `detail.cluster` names a cluster, or is missing.
     Cluster,
-    /// Nowhere: it is about the bus itself.
+    /// Nowhere: its subject is the bus itself.
     Bus,
 }
 
@@ -50,7 +50,7 @@ impl DetailFilter {
     }
 }
 
-/// Makes the columns of the table: the members of a row, each with the function of a signal that reads it.
+/// Declares the columns of the table: the members of a row, each with the method of `Signal` that reads it.
 macro_rules! columns {
     ($($(#[$doc:meta])* $vis:vis $column:ident: $type:ty,)*) => {
         struct Facts { $($column: $type,)* }
@@ -62,17 +62,17 @@ macro_rules! columns {
 }
 
 columns! {
-    /// The end of its rule's name.
+    /// The suffix of its rule's name.
     pub slug: &'static str,
     pub description: &'static str,
     /// The pattern of its rule, as a template.
     template: &'static str,
     pub source: &'static str,
-    /// Every `detail-type` that its events have: the one that Karpenter knows, then older names.
+    /// Every `detail-type` of its events: the one that Karpenter knows, then older names.
     pub detail_types: &'static [&'static str],
-    /// What a detail must hold for Karpenter to act on it.
+    /// What a detail must contain for Karpenter to act on it.
     pub filters: &'static [DetailFilter],
-    /// Where its events say what they are about.
+    /// Where its events name their subject.
     pub subject: SubjectMember,
     /// Whether the router retries an event once when it does not see the tags of the instance or the queue of the cluster.
     pub is_urgent: bool,
@@ -175,7 +175,7 @@ signals! {
         is_urgent: false,
         sample_members: &[],
     };
-    /// An event of kibus itself, to check that the bus works.
+    /// Kibus's own event, to check that the bus works.
     Probe = Facts {
         slug: "probe",
         description: "Kibus: probes of the bus itself",
@@ -187,7 +187,7 @@ signals! {
         is_urgent: false,
         sample_members: &[],
     };
-    /// What EventBridge itself sends every few minutes, to show that the whole way works.
+    /// EventBridge itself sends it every few minutes, to show that the whole path works.
     Heartbeat = Facts {
         slug: "heartbeat",
         description: "Kibus: a sign of life every five minutes",
@@ -207,7 +207,7 @@ impl Signal {
         Self::ALL.into_iter().find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
     }
 
-    /// Whether its events are about instances. Probes and heartbeats interrupt nobody.
+    /// Whether its events are about instances. Probes and heartbeats interrupt nothing.
     pub fn names_instances(self) -> bool {
         matches!(self.subject(), SubjectMember::Instance | SubjectMember::Entities)
     }
@@ -217,13 +217,13 @@ impl Signal {
         self.detail_types()[0]
     }
 
-    /// How urgent it is, as log lines and notices say it.
+    /// How urgent it is, as shown in log lines and notices.
     pub fn urgency(self) -> &'static str {
         if self.is_urgent() { "urgent" } else { "normal" }
     }
 
-    /// The pattern of its rule, narrowed to what Karpenter acts on and to one account. An event that a replay of an archive
-    /// sends again has a `replay-name` (EventBridge user guide, "Replaying archived events") and does not match.
+    /// The pattern of its rule, narrowed to what Karpenter acts on and to one account. An event replayed from an
+    /// archive has a `replay-name` (EventBridge user guide, "Replaying archived events") and does not match.
     pub fn pattern(self, account: &AccountId) -> Document {
         fill_template(self.template(), &[("account", account.as_str().into())])
     }
@@ -232,7 +232,7 @@ impl Signal {
 const SAMPLE_TIME: &str = "2026-11-20T14:02:31Z";
 
 /// An event that Karpenter acts on, in the account and Region of a scope. `about` has instance ids: one, or any number
-/// for a signal that names several. For a probe it has the name of a cluster, or nothing.
+/// for a signal that names several. For a probe, it has the name of a cluster, or is empty.
 pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
     let (region, account) = (scope.region.as_str(), scope.account.as_str());
     let (resources, mut detail) = match signal.subject() {

@@ -1,4 +1,4 @@
-//! What is seen at one moment, or over the last day. It is shown, and a plan never compares it.
+//! Observations at one moment, or over the last day. They are shown, but never compared by a plan.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use super::signal::Signal;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     Queue(Depth),
-    /// Of an event source mapping.
+    /// The status of an event source mapping.
     Mapping(MappingState),
-    /// Of the version that an alias points to.
+    /// The status of the version that an alias points to.
     Version(VersionState),
     Alarm(AlarmState),
 }
@@ -27,7 +27,7 @@ pub struct AlarmState {
     pub since: Option<u64>,
 }
 
-/// How many messages a queue holds. SQS counts approximately, and does not say how old they are.
+/// How many messages a queue holds. SQS counts approximately, and does not report their age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Depth {
@@ -47,7 +47,7 @@ impl Depth {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "MappingObject"))]
 pub struct MappingState {
-    // Lambda's word for its state, like `Enabled`.
+    // Its state as Lambda names it, like `Enabled`.
     pub state: String,
     #[serde(skip)]
     pub reason: Option<String>,
@@ -63,51 +63,51 @@ impl MappingState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionState {
     pub version: Option<u64>,
-    /// Lambda's word for its state, like `Active`.
+    /// Its state as Lambda names it, like `Active`.
     pub state: String,
     pub reason: Option<String>,
 }
 
 impl VersionState {
-    /// Whether it can be invoked. A version that was not invoked for weeks is `Inactive`, and an invocation activates it.
+    /// Whether it can be invoked. A version that has not been invoked for weeks is `Inactive`, and an invocation activates it.
     pub fn can_run(&self) -> bool {
         matches!(self.state.as_str(), "Active" | "Inactive" | "")
     }
 }
 
-/// What happened on a queue in the last day, from the metrics that SQS reports to CloudWatch while a queue is active: for up to six
+/// The activity of a queue in the last day, from the metrics that SQS reports to CloudWatch while a queue is active: for up to six
 /// hours after a call or a message (SQS developer guide, "Monitoring queues using CloudWatch").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueActivity {
     pub sent: u64,
-    /// With messages or without.
+    /// Receives with or without messages.
     pub receives: u64,
     pub deleted: u64,
-    /// The periods of five minutes with so many empty receives that something polled the queue without pause.
+    /// The number of five-minute periods with so many empty receives that something polled the queue continuously.
     pub polled: u64,
-    /// The receives since an hour ago; `None` without data of the whole hour.
+    /// The receives since an hour ago; `None` without data for the whole hour.
     pub receives_of_last_hour: Option<u64>,
-    /// The begin of the newest period with a receive, in seconds of the Unix epoch.
+    /// The start of the newest period with a receive, in seconds of the Unix epoch.
     pub last_receive: Option<u64>,
 }
 
-/// What the metrics tell of a hub's last day. Times are in seconds of the Unix epoch.
+/// The metrics of a hub's last day. Times are in seconds of the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HubActivity {
-    /// The last heartbeat as the router counted it, in a metric that others may write too.
+    /// The last heartbeat that the router counted, in a metric that others may also write.
     pub heartbeat: Option<u64>,
-    /// When SQS counted a message sent to the probe queue: only the router may send one.
+    /// When SQS counted a message sent to the probe queue: only the router can send one.
     pub sent_to_probe_queue: Option<u64>,
     /// The longest time from an event to its delivery, in milliseconds.
     pub slowest: Option<i64>,
 }
 
-/// What the log of a router tells of the newest events of each cluster: one page of it.
+/// The newest events of each cluster in a router's log: one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastEvents {
     /// The newest first.
     pub clusters: BTreeMap<ClusterName, Vec<LoggedEvent>>,
-    /// Whether the page has all events of the last day. Else, a cluster without an event may have had one.
+    /// Whether the page has all events of the last day. If not, a cluster without an event may have had one.
     pub complete: bool,
 }
 
@@ -129,8 +129,8 @@ pub struct LoggedEvent {
 }
 
 impl LastEvents {
-    /// Reads a page of log lines, each with its time in milliseconds. If it is not the whole log, it counts only with the newest lines
-    /// first.
+    /// Reads a page of log lines, each with its time in milliseconds. If it is not the whole log, it is used only if
+    /// the newest lines come first.
     pub fn read<'a>(lines: impl IntoIterator<Item = (i64, &'a str)>, complete: bool) -> Self {
         let mut all: Vec<(i64, &str)> = lines.into_iter().collect();
         if !complete && !all.is_sorted_by(|one, next| one.0 >= next.0) {
@@ -159,10 +159,10 @@ impl LastEvents {
     }
 }
 
-/// Reasons of drops that may cost a Karpenter an event, as the router's log has them.
+/// Reasons for drops in which a Karpenter may miss an event, as written in the router's log.
 pub const REASONS: [&str; 2] = ["unregistered", "queue not ours"];
 
-/// What the log of a router says of the last day.
+/// The drops of the last day in a router's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DroppedClusters {
     pub clusters: BTreeMap<ClusterName, DroppedEvents>,
@@ -173,14 +173,14 @@ pub struct DroppedClusters {
 /// The events of one cluster that were dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DroppedEvents {
-    /// How many; an event about several instances counts for each.
+    /// The number; an event about several instances counts once for each.
     pub count: u64,
-    /// The reason of the last.
+    /// The reason for the last drop.
     pub reason: &'static str,
 }
 
 impl DroppedClusters {
-    /// Reads lines of the log, the oldest first. Those about something else do not count.
+    /// Reads log lines, oldest first. Lines about something else do not count.
     pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, complete: bool) -> Self {
         let mut clusters: BTreeMap<ClusterName, DroppedEvents> = BTreeMap::new();
         for line in lines {
@@ -200,12 +200,12 @@ impl DroppedClusters {
 
 /// How long all probes of a hub may take.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(150);
-/// How long a probe of the bus may take: new rules take effect within a minute, and then the function starts and retries.
+/// How long a probe of the bus may take: new rules take effect within a minute; then the function starts, and retries.
 pub const BUS_LIMIT: Duration = Duration::from_secs(120);
 /// The pause before a probe of the bus is sent again: a new rule misses the first events.
 pub const RESEND: Duration = Duration::from_secs(10);
 
-/// The most messages of one receive (SQS API reference, `ReceiveMessage`).
+/// The maximum number of messages per receive (SQS API reference, `ReceiveMessage`).
 pub const RECEIVED_AT_ONCE: usize = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Tables of tests as text: one row in each line, with `|` between the cells.
+//! Test tables as text: one row per line, with `|` between the cells.
 
 /// The cells of each row, without the spaces around them.
 pub(crate) fn rows<const N: usize>(table: &str) -> Vec<[&str; N]> {
@@ -10,7 +10,7 @@ pub(crate) fn rows<const N: usize>(table: &str) -> Vec<[&str; N]> {
     rows
 }
 
-/// A cell that is not `-`, which stands for nothing.
+/// The cell, or `None` if it is `-`.
 pub(crate) fn cell(text: &str) -> Option<&str> {
     (text != "-").then_some(text)
 }

@@ -1,11 +1,11 @@
-//! Tags. They say whose a resource is, and decide nothing else.
+//! Tags. They mark who owns a resource, and decide nothing else.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::name::{BusName, ClusterName};
 
-/// Every tag key of kibus begins with this; a user's own tag may not.
+/// Every tag key of kibus begins with this; a user's own tag must not.
 pub const NAMESPACE: &str = "kibus:";
 /// The bus that a resource belongs to. Its presence is ownership.
 pub const BUS: &str = "kibus:bus";
@@ -14,8 +14,8 @@ pub const CLUSTER: &str = "kibus:cluster";
 /// On a queue that is being deleted: when its delete was requested, in Unix seconds of AWS's clock. SQS may answer for
 /// a deleted queue for up to a minute (SQS API reference, `DeleteQueue`).
 pub const DELETING: &str = "kibus:deleting";
-/// How long that mark counts. A queue that still exists then was not deleted, whoever set the mark: `sqs:TagQueue` is
-/// enough for it. Terraform's provider gives up after the same time.
+/// How long that mark counts. A queue that still exists after that was not deleted, whoever set the mark:
+/// `sqs:TagQueue` is enough to set it. Terraform's provider gives up after the same time.
 pub const MARK_COUNTS: Duration = Duration::from_secs(180);
 /// The version of the router on the function.
 pub const ROUTER_VERSION: &str = "kibus:router-version";
@@ -54,7 +54,7 @@ impl Tags {
         self.get(BUS) == Some(bus.as_str())
     }
 
-    /// The cluster that a queue with these tags serves, if it is one of that bus.
+    /// The cluster that a queue with these tags serves, if the cluster is on that bus.
     pub fn cluster_of(&self, bus: &BusName) -> Option<ClusterName> {
         if !self.belong_to(bus) {
             return None;
@@ -62,9 +62,9 @@ impl Tags {
         self.get(CLUSTER)?.parse().ok()
     }
 
-    /// Whether SQS may be deleting the queue with these tags, at the time `now` in Unix seconds: it counts as absent. A mark
-    /// from the future and an unreadable one are as good as old: no run of kibus wrote them. Two runs may read AWS's clock some
-    /// seconds apart.
+    /// Whether SQS may be deleting the queue with these tags, at the time `now` in Unix seconds: it counts as absent. A
+    /// mark from the future or an unreadable mark counts as expired: kibus did not write it. Two runs may read AWS's
+    /// clock some seconds apart.
     pub fn being_deleted(&self, now: u64) -> bool {
         const APART: u64 = 5;
         let since: Option<u64> = self.get(DELETING).and_then(|mark| mark.parse().ok());

@@ -1,5 +1,6 @@
-//! What the alarms of a hub watch, and what its dashboard shows. An alarm fires while events are lost or late, or are about to be. None watches the age of the oldest message: SQS leaves out messages that were received three times or more, which
-//! are those that the router returns (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
+//! The alarms and the dashboard of a hub. An alarm fires while events are lost or late, or are about to be. None
+//! watches the age of the oldest message: SQS ignores messages that were received three times or more, which are the
+//! ones that the router returns (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
     alarms.map(Resource::Alarm).collect()
 }
 
-/// The ids of these alarms, without the rest of each: every pass over a hub asks for them.
+/// The ids of these alarms, without their content: every pass over a hub requests them.
 pub fn alarm_ids(scope: &Scope, options: &HubOptions) -> BTreeSet<ResourceId> {
     let templates = templates(scope, options).into_iter();
     let names = templates.flat_map(|(template, values)| fill_members(template, "AlarmName", &values));
@@ -53,7 +54,7 @@ pub fn reader_alarm_name(scope: &Scope, cluster: &ClusterName) -> AlarmName {
     fixed(format!("{}-reader-{cluster}", scope.bus))
 }
 
-/// The alarm of a cluster: nobody asks its queue for messages, also if SQS reports nothing of it.
+/// The alarm of a cluster: nothing polls its queue. It also fires if SQS reports no data.
 pub fn reader_alarm(scope: &Scope, options: &HubOptions, cluster: &ClusterName, queue: &QueueName) -> Option<Alarm> {
     let values = [
         ("bus", scope.bus.as_str().into()),
@@ -68,7 +69,7 @@ pub fn reader_alarm(scope: &Scope, options: &HubOptions, cluster: &ClusterName, 
     Some(Alarm { name, tags, ..alarm })
 }
 
-/// The alarms of a template, which has the requests that make them, without what is the same for most of them.
+/// The alarms of a template, which contains the requests that create them, without the members that most of them share.
 fn filled(scope: &Scope, options: &HubOptions, template: &str, values: &[(&str, Value)]) -> Vec<Alarm> {
     let document = fill_template(template, values);
     let topic = options.alarm_topic().map(|topic| json!([scope.topic_arn(topic)]));

@@ -1,6 +1,6 @@
 //! Enums whose values are words in options, tags and documents.
 
-/// Declares an enum, with each value's word and what else one may type for it.
+/// Declares an enum, with each value's word and its accepted synonyms.
 macro_rules! words {
     (
         $(#[$doc:meta])*

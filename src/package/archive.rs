@@ -5,15 +5,15 @@ use std::io::{Cursor, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-/// The file in the archive.
+/// The file name in the archive.
 const FILE: &str = "bootstrap";
 
-/// The level of compression. A build with embedded routers packs them once, when it is made, and packs a router that an
-/// option names in the same way, so that the same binary has the same hash. Any other build packs in each command that
-/// compares or uploads the router. There speed counts more than size: about a quarter more bytes in half the time of level 3.
+/// The compression level. A build with embedded routers packs them once, at build time, and packs a router from an
+/// option the same way, so that the same binary has the same hash. Any other build packs in each command that compares
+/// or uploads the router. There, speed matters more than size: about a quarter more bytes in half the time of level 3.
 const LEVEL: i64 = if cfg!(feature = "carry") { 6 } else { 1 };
 
-/// Time and mode are fixed, so the same binary produces the same bytes. The build script packs with this function too.
+/// Time and mode are fixed, so the same binary produces the same bytes. The build script also uses this function.
 pub(super) fn pack(binary: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)

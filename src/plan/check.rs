@@ -10,7 +10,7 @@ use crate::model::{
     ResourceId, RouterHandler, Scope, Standing, tags::BUS,
 };
 
-/// The refusals of a plan. Empty means that it may be applied. `removes` says that all it does is to delete.
+/// The refusals of a plan. If empty, the plan may be applied. `removes` means that it only deletes.
 pub fn check(scope: &Scope, plan: &Plan, observed: &Observed, removes: bool) -> Vec<Message> {
     let refusal = |change: &Change| {
         let managed = || check_managed(scope, change.before.as_ref()?, observed, removes);
@@ -19,14 +19,14 @@ pub fn check(scope: &Scope, plan: &Plan, observed: &Observed, removes: bool) -> 
     plan.changes.iter().filter_map(refusal).collect()
 }
 
-/// The refusal of a resource that this bus does not manage. `removes` says that it would only be deleted.
+/// The refusal of a resource that this bus does not manage. `removes` means that it would only be deleted.
 pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed, removes: bool) -> Option<Message> {
     if is_ours(scope, resource, observed) {
         return None;
     }
     let (id, bus) = (resource.id(), &scope.bus);
     if resource.as_role_policy().is_some() {
-        let sentence = format!("{id} exists and holds statements that kibus did not write");
+        let sentence = format!("{id} exists and contains statements that kibus did not write");
         return Some(
             Message::refusal(FindingCode::ForeignStatements, id, sentence)
                 .advise("move the other statements to a policy with another name"),
@@ -39,14 +39,14 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed, re
         }
         (None, true) => "kibus does not delete it; delete it with the tool that created it".to_owned(),
         (Some(other), false) => {
-            format!("it belongs to bus `{other}`; use that bus with --bus {other}, or another name")
+            format!("it belongs to bus `{other}`; select that bus with --bus {other}, or use another name")
         }
         (None, false) if resource.as_dashboard().is_some() => {
             "save it under another name and delete this one, or run without --dashboard".to_owned()
         }
         (None, false) => format!(
-            "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it if \
-             nothing needs it, or use another bus with --bus"
+            "if it belongs to this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it \
+             if nothing needs it, or select another bus with --bus"
         ),
     };
     let sentence = format!("{id} exists and is not part of bus `{bus}`");
@@ -56,10 +56,10 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed, re
 /// Why a change of a resource of this bus is refused, or `None`.
 type Guard = fn(&Scope, &Change) -> Option<Message>;
 
-/// The guards of a change. The first that refuses counts.
+/// The guards of a change. The first refusal counts.
 const GUARDS: [Guard; 5] = [foreign_targets, fixed_path, failed_function, settings_rolled_back, older_router];
 
-/// Whether a controller would use the router role.
+/// Whether a controller would run as the router role.
 fn router_role(scope: &Scope, change: &Change) -> Option<Message> {
     let policy = change.after.as_ref()?.as_role_policy()?;
     let role = &policy.role;
@@ -71,7 +71,7 @@ fn router_role(scope: &Scope, change: &Change) -> Option<Message> {
     })
 }
 
-/// Whether a rule that would be deleted has targets that kibus does not manage.
+/// Whether a rule to be deleted has targets that kibus does not manage.
 fn foreign_targets(_: &Scope, change: &Change) -> Option<Message> {
     let rule = change.before.as_ref()?.as_rule()?;
     (change.action == Action::Delete && !rule.foreign_targets.is_empty()).then(|| {
@@ -82,7 +82,7 @@ fn foreign_targets(_: &Scope, change: &Change) -> Option<Message> {
     })
 }
 
-/// Whether the path of the role changes, which IAM cannot do.
+/// Whether the path of the role changes, which IAM does not support.
 fn fixed_path(scope: &Scope, change: &Change) -> Option<Message> {
     let role = change.before.as_ref()?.as_role()?;
     let wanted = change.after.as_ref()?.as_role()?;
@@ -101,7 +101,7 @@ fn failed_function(scope: &Scope, change: &Change) -> Option<Message> {
     let live = change.before.as_ref()?.as_function()?;
     change.after.as_ref()?;
     live.failed.as_ref().map(|reason| {
-        let sentence = format!("function `{}` failed in Lambda and cannot be updated: {reason}", live.name);
+        let sentence = format!("function `{}` is in a failed state and Lambda cannot update it: {reason}", live.name);
         Message::refusal(FindingCode::FunctionFailed, change.id.clone(), sentence)
             .step(recreate_function(scope, &live.name))
     })
@@ -112,20 +112,20 @@ fn aliases(change: &Change) -> Option<(&Alias, &Alias)> {
     Some((change.before.as_ref()?.as_alias()?, change.after.as_ref()?.as_alias()?))
 }
 
-/// Whether the version to roll back to was published with other settings, and would route by them.
+/// Whether the version to roll back to was published with different settings, and would route by them.
 fn settings_rolled_back(scope: &Scope, change: &Change) -> Option<Message> {
     let (live, wanted) = aliases(change)?;
     let version = wanted.moves_to?;
     let fields = other_settings(&change.fields, live, wanted);
     (!fields.is_empty()).then(|| {
         let fields = listed(&fields);
-        let sentence = format!("version {version} of the router was published with other settings: {fields}");
+        let sentence = format!("version {version} of the router was published with different settings: {fields}");
         Message::refusal(FindingCode::OptionNotApplicable, ResourceId::Function(scope.router_function()), sentence)
             .advise("restore those settings first, or fix the newer router instead")
     })
 }
 
-/// Whether an older router would replace the live one. What the function has besides was never live.
+/// Whether an older router would replace the live one. Other code on the function was never live.
 fn older_router(_: &Scope, change: &Change) -> Option<Message> {
     let (live, wanted) = aliases(change)?;
     if wanted.moves_to.is_some() {
@@ -133,26 +133,27 @@ fn older_router(_: &Scope, change: &Change) -> Option<Message> {
     }
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
     (change.touches(FunctionField::Code) && is_newer(live, offered)).then(|| {
-        let sentence = format!("router {live} is live, which is newer than {offered}");
+        let sentence = format!("the live router {live} is newer than {offered}");
         Message::refusal(FindingCode::NewerRouter, change.id.clone(), sentence)
             .advise(format!("use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"))
     })
 }
 
-/// Whether a version is newer than another. An unknown one is not.
+/// Whether a version is newer than another. An unknown version is not newer.
 fn is_newer(version: &str, other: &str) -> bool {
     let [version, other] = [version, other].map(semver::Version::parse);
     version.is_ok_and(|version| other.is_ok_and(|other| version.cmp_precedence(&other).is_gt()))
 }
 
-/// The settings, beside the code and the size, that keep this alias from being rolled back so.
+/// The settings, other than the code and the size, that prevent this rollback of the alias.
 pub fn rollback_conflicts(from: &Alias, to: &Alias) -> BTreeSet<String> {
     let (from_resource, to_resource) = (Resource::Alias(from.clone()), Resource::Alias(to.clone()));
     other_settings(&diff(&to_resource, &from_resource, &BTreeSet::new()), from, to)
 }
 
-/// What a rollback would change beside the code and the memory. The handler of a version names the queues that it sends to,
-/// its role must still exist, and a rollback would also restore variables, layers or a network that it had.
+/// What a rollback would change besides the code and the memory. The handler of a version names the queues that it
+/// sends to, its role must still exist, and a rollback would also restore the variables, layers or network of the
+/// version.
 fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTreeSet<String> {
     let [wanted_one, live_one] = [wanted, live].map(|alias| RouterHandler::from_settings(&alias.settings));
     let serves_the_same = wanted_one.zip(live_one).is_some_and(|(one, other)| one.serves_as(&other));
@@ -176,8 +177,8 @@ fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTree
     fields.map(|field| field.path.clone()).collect()
 }
 
-/// Whether an observed resource belongs to this bus, by what its kind says. A queue also has to be as young as what says that it
-/// is of the bus: the record of its cluster, or the settings of the hub.
+/// Whether an observed resource belongs to this bus, by the proof that its kind requires. A queue must also not be
+/// older than the evidence that it belongs to the bus: the record of its cluster, or the settings of the hub.
 pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool {
     let tagged = |resource: &Resource| resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
     if let Some(queue) = resource.as_queue() {

@@ -12,7 +12,7 @@ use crate::model::{
     tags::{BUS, CLUSTER, DELETING},
 };
 
-/// How many fields a message names one by one.
+/// The maximum number of fields that a message lists.
 const NAMED_FIELDS: usize = 3;
 
 /// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
@@ -43,8 +43,7 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &
     plan.changes.iter().enumerate().filter_map(finding).collect()
 }
 
-/// Whether a queue is changed and neither its policy, its encryption nor a tag that decides differs: who can send and read is as
-/// configured.
+/// Whether a queue has changed, but not its policy, its encryption or a deciding tag: who can send and read is as configured.
 fn only_settings(code: FindingCode, change: &Change) -> bool {
     let decides = |field: &FieldChange| {
         let is_tag = field.tag().is_some_and(|key| [BUS, CLUSTER].contains(&key));
@@ -54,7 +53,7 @@ fn only_settings(code: FindingCode, change: &Change) -> bool {
         && !change.fields.iter().any(decides)
 }
 
-/// Adding the cluster again fails if the saved role does not exist.
+/// Adding the cluster again would fail, because the saved role does not exist.
 fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
     Fix::from(Hint::command(
         format!("role `{}` does not exist; pass the role that Karpenter runs as", role.escape_debug()),
@@ -62,7 +61,7 @@ fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
     ))
 }
 
-/// Something that could not be read.
+/// A resource that could not be read.
 pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Message {
     let code = if fault.is_denied() { FindingCode::Denied } else { FindingCode::Unreadable };
     let (notes, hints) = explained(scope, [(String::new(), fault)]);
@@ -79,14 +78,14 @@ fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     }
 }
 
-/// The most urgent difference: what the kind finds, then the code, then other fields, then tags.
+/// The most urgent difference: what the kind reports, then the code, then other fields, then tags.
 fn different(change: &Change, before: &Resource, changed: FindingCode) -> (FindingCode, String) {
     if let Some((code, found)) = before.particulars().trouble().or_else(|| code_changed(change)) {
         let is_other = matches!(before, Resource::Rule(rule) if !rule.enabled && change.fields.len() > 1);
         return (code, if is_other { format!("{found}, and {} changed", fields(change)) } else { found });
     }
     let tags: Vec<&str> = change.fields.iter().filter_map(FieldChange::tag).collect();
-    // Without these two, the router does not deliver to the queue of a cluster.
+    // Without these two tags, the router does not deliver to the queue of a cluster.
     let decides =
         |key: &&&str| matches!(before, Resource::Queue(_)) && change.cluster.is_some() && [BUS, CLUSTER].contains(key);
     let code = match tags.as_slice() {
@@ -107,7 +106,7 @@ fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
     let (FieldValue::Code(live), FieldValue::Code(wanted)) = (&field.from, &field.to) else {
         return None;
     };
-    // Equal code, but something other than kibus published it.
+    // The same code, but not published by kibus.
     (live.sha256 != wanted.sha256).then(|| (FindingCode::CodeChanged, "code changed".to_owned()))
 }
 
@@ -120,7 +119,7 @@ fn fields(change: &Change) -> String {
             (FieldValue::Code(live), FieldValue::Code(wanted)) if live.sha256 == wanted.sha256
         );
         let word = field.tag().map_or_else(|| field.path.clone(), |key| format!("tag {key}"));
-        // Deleted versions follow from the other fields, and a disabled rule is said otherwise.
+        // Deleted versions follow from the other fields, and a disabled rule has its own message.
         if !field.is_of(AliasField::Versions)
             && !field.is_of(RuleField::Enabled)
             && !same_code

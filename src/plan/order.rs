@@ -1,4 +1,4 @@
-//! The order of changes, and which wait for which.
+//! The order of changes, and which changes wait for which.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,8 @@ use crate::model::{ClusterName, Edge, Effect, Other, ResourceId, Scope};
 /// Orders changes.
 ///
 /// # Panics
-/// When changes wait for each other in a circle. That is a mistake in the edges of the kinds, which the laws in the tests
-/// find.
+/// If changes wait for each other in a cycle. That is a mistake in the edges of the kinds, which the laws in the
+///   tests find.
 pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<ResourceId>) -> Plan {
     let nodes: Vec<Node<'_>> = changes.iter().map(|change| Node::new(scope, change)).collect();
     let before = before(&nodes);
@@ -25,7 +25,7 @@ pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<Resource
     Plan { changes: sorted.into_iter().map(change).collect(), unknown }
 }
 
-/// The changes that must be made before each one, by place: earlier ones of its resource, and what the edges say.
+/// The changes that must be made before each change, by place: earlier changes of its resource, and those given by the edges.
 fn before(nodes: &[Node<'_>]) -> Vec<BTreeSet<usize>> {
     let mut by_id: BTreeMap<&ResourceId, Vec<usize>> = BTreeMap::new();
     let mut by_cluster: BTreeMap<&ClusterName, Vec<usize>> = BTreeMap::new();
@@ -54,7 +54,7 @@ fn before(nodes: &[Node<'_>]) -> Vec<BTreeSet<usize>> {
     before
 }
 
-/// What [`before`] gives, by comparing every change of a plan with every other.
+/// The result of [`before`], computed by comparing every change of a plan with every other.
 #[cfg(test)]
 pub(super) fn before_by_pairs(scope: &Scope, plan: &Plan) -> Vec<BTreeSet<usize>> {
     let nodes: Vec<Node<'_>> = plan.changes.iter().map(|change| Node::new(scope, change)).collect();
@@ -74,10 +74,10 @@ fn circle(nodes: &[Node<'_>], sorted: &[usize]) -> String {
         nodes.iter().enumerate().filter_map(|(at, node)| (!sorted.contains(&at)).then_some(node)).collect();
     let pairs = left.iter().flat_map(|a| left.iter().map(move |b| (a, b)));
     let reasons: Vec<&str> = pairs.filter_map(|(a, b)| Some(a.order(b)?.1)).collect();
-    format!("changes wait for each other in a circle: {}", reasons.join("; "))
+    format!("changes wait for each other in a cycle: {}", reasons.join("; "))
 }
 
-/// A topological order of `before`; independent changes keep their order. Changes in a circle are left out.
+/// A topological order of `before`; independent changes keep their order. Changes in a cycle are left out.
 fn topological(before: &[BTreeSet<usize>]) -> Vec<usize> {
     let mut followers = vec![Vec::new(); before.len()];
     for (at, earlier) in before.iter().enumerate() {
@@ -100,7 +100,7 @@ fn topological(before: &[BTreeSet<usize>]) -> Vec<usize> {
     sorted
 }
 
-/// What a change does to what other resources have of its own.
+/// How a change affects what other resources have from its resource.
 pub(super) fn effect(change: &Change) -> Effect {
     match (&change.before, &change.after) {
         (_, None) => Effect::Deletes,
@@ -110,7 +110,7 @@ pub(super) fn effect(change: &Change) -> Effect {
     }
 }
 
-/// A change without a place.
+/// A change without its place in the plan.
 struct Node<'a> {
     change: &'a Change,
     edges: Vec<Edge>,

@@ -48,7 +48,7 @@ impl Bench {
         bench
     }
 
-    /// All that is wanted exists, without drift.
+    /// All desired resources exist, without drift.
     fn see_wanted(&mut self) {
         for mut resource in self.wanted().resources().cloned() {
             if let Resource::Queue(queue) = &mut resource {
@@ -75,7 +75,7 @@ impl Bench {
         self.observed.insert(id.unwrap_or_else(|| panic!("{kind} `{name}` was never read")), seen);
     }
 
-    /// What was read, of which nothing exists.
+    /// The resources that were read; none exists.
     fn absent(&self) -> Observed {
         self.observed.iter().map(|(id, _)| (id.clone(), Fact::Absent)).collect()
     }
@@ -110,7 +110,7 @@ fn drawing(plan: &Plan) -> String {
     plan.changes.iter().map(draw).collect::<Vec<_>>().join(" ")
 }
 
-/// What a row does to a healthy bus, and the drawing of the plan that follows.
+/// What a row does to a healthy bus, and the resulting plan in one line.
 type Row = (&'static str, fn(&mut Bench), &'static str);
 
 fn assert_drawn(rows: &[Row]) {

@@ -1,4 +1,4 @@
-//! Probes on a bus whose rules take effect late. The clock moves only by waits.
+//! Probes on a bus whose rules take effect late. The clock moves only during waits.
 
 use std::sync::Mutex;
 
@@ -21,7 +21,7 @@ struct LateCloud {
     /// How many messages a look shows.
     probes: u64,
     looked: Mutex<Vec<u64>>,
-    /// Why nobody may look at it.
+    /// Why looks are not allowed.
     denied: Option<Fault>,
 }
 

@@ -1,4 +1,4 @@
-//! Why there is no plan, in words: what could not be read or found, and what a guard refuses.
+//! Messages about why there is no plan: what could not be read or found, and what a guard refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -31,7 +31,7 @@ impl From<Blocked> for Error {
 }
 
 impl Blocked {
-    /// Whether there is no hub: then nothing could have been changed either.
+    /// Whether there is no hub: then nothing could have been changed.
     pub fn is_no_hub(&self) -> bool {
         self.0.iter().any(|message| message.kind == MessageKind::NoHub)
     }
@@ -42,7 +42,7 @@ impl Blocked {
 pub struct MissingRole {
     pub cluster: ClusterName,
     pub role: RoleName,
-    /// What names it, unless the command line does.
+    /// Where its name comes from, unless it is the command line.
     pub sources: BTreeSet<RoleSource>,
     /// Roles that may be meant.
     pub similar: Vec<RoleName>,
@@ -52,9 +52,9 @@ pub struct MissingRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleSearch {
     pub cluster: ClusterName,
-    /// The roles that may be the one, each with what speaks for it.
+    /// The candidate roles, each with its evidence.
     pub candidates: BTreeMap<RoleName, BTreeSet<RoleSource>>,
-    /// The ARNs of roles of other accounts that may be the one, by pod identity associations.
+    /// The ARNs of candidate roles in other accounts, from pod identity associations.
     pub elsewhere: BTreeSet<String>,
     /// Whether EKS and trust policies show a role: absent if they show none.
     pub evidence: Fact<()>,
@@ -62,7 +62,7 @@ pub struct RoleSearch {
     pub similar: Vec<RoleName>,
 }
 
-/// What says that a role is the one of a controller.
+/// Evidence that a role belongs to a controller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoleSource {
     /// The record of the cluster names it.
@@ -71,9 +71,9 @@ pub enum RoleSource {
     Association(String),
     /// Its trust policy names the cluster's issuer and the service account.
     Trust,
-    /// Its name is usual for the cluster.
+    /// It has a usual name for the cluster.
     Name,
-    /// Its name is usual with a generated suffix, which may be a part of another cluster's name.
+    /// It has a usual name with a generated suffix, which may be part of another cluster's name.
     Suffix,
 }
 
@@ -122,7 +122,7 @@ pub(super) fn no_hub(scope: &Scope) -> Blocked {
         .into()
 }
 
-/// Why a pass ends: these and all resources and records of the survey that could not be read.
+/// Why a pass ends: these reads, and all resources and records of the survey that could not be read.
 pub(super) fn unread<'a>(survey: &'a Survey, needed: impl IntoIterator<Item = (Subject, &'a Fault)>) -> Blocked {
     let mut all: Vec<(Subject, &Fault)> = needed.into_iter().collect();
     let resources = survey.observed.faults().map(|(id, fault)| (id.clone().into(), fault));
@@ -135,21 +135,21 @@ pub(super) fn unread<'a>(survey: &'a Survey, needed: impl IntoIterator<Item = (S
     Message::unread(&survey.scope, all).into()
 }
 
-/// The parameter with the settings of the hub holds something else.
+/// The parameter for the settings of the hub has other content.
 pub(super) fn bad_settings(scope: &Scope, bad: &BadDocument, restoring: &str) -> Blocked {
     let parameter = scope.settings_parameter();
     let sentence = format!("parameter `{parameter}` cannot be used: {bad}");
     let message = Message::new(MessageKind::Refused, ResourceId::Parameter(parameter), sentence);
     match bad {
-        BadDocument::Future(_) => message.advise("use the version of kibus that wrote it, or a later one"),
+        BadDocument::Future(_) => message.advise("use the kibus version that wrote it, or a newer one"),
         BadDocument::Damaged(_) => message
             .note("Parameter Store keeps its earlier values, which `aws ssm get-parameter-history` shows")
-            .then("to replace it with the options that the hub has now:", scope.kibus(restoring)),
+            .then("to replace it with the hub's current options:", scope.kibus(restoring)),
     }
     .into()
 }
 
-/// A record of a cluster that cannot be used. Nothing is done about the cluster. `is_newer` says that a newer kibus can use it.
+/// An unusable record of a cluster. Kibus skips the cluster. `is_newer` means that a newer kibus can use the record.
 pub(super) fn unusable_record(
     scope: &Scope,
     parameter: &ParameterName,
@@ -162,10 +162,11 @@ pub(super) fn unusable_record(
         .note("`aws ssm get-parameter-history` shows its earlier values, and who wrote them")
         .in_cluster(cluster.clone());
     if is_newer {
-        return message.advise("use the version of kibus that wrote it, or a later one");
+        return message.advise("use the kibus version that wrote it, or a newer one");
     }
     let delete = scope.aws(format!("ssm delete-parameter --name {parameter} --region {}", scope.region));
-    let message = message.then("restore an earlier value; or, whoever may write the parameter deletes it:", delete);
+    let message =
+        message.then("restore an earlier value or, with permission to write the parameter, delete it:", delete);
     match cluster {
         Some(name) => {
             message.then("afterwards, to record its queue again:", scope.kibus(format!("add-cluster {name} --adopt")))
@@ -174,18 +175,17 @@ pub(super) fn unusable_record(
     }
 }
 
-/// Resources of the hub exist, and its settings do not. Guessing could turn off what protects the hub, so a person confirms
-/// what it has.
+/// Resources of the hub exist, but its settings do not. Guessing could turn off protections of the hub, so the user confirms its options.
 pub(super) fn lost_settings(scope: &Scope, restoring: &str) -> Blocked {
     let parameter = scope.settings_parameter();
     let sentence = format!(
-        "the settings of hub `{}` are lost: its resources exist in {} of account {}, and parameter `{parameter}` does not",
+        "the settings of hub `{}` are lost: its resources exist in {} of account {}, but parameter `{parameter}` does not",
         scope.bus, scope.region, scope.account,
     );
     let message = Message::new(MessageKind::Refused, ResourceId::Parameter(parameter), sentence);
     Message { code: Some(FindingCode::SettingsMissing), ..message }
-        .note("events are still routed; kibus changes nothing of a hub whose settings it does not know")
-        .then("check these options, in which the hub differs from the defaults; to save them:", scope.kibus(restoring))
+        .note("events are still routed; kibus does not change a hub with unknown settings")
+        .then("check these options, which differ from the defaults; to save them:", scope.kibus(restoring))
         .into()
 }
 
@@ -207,7 +207,7 @@ pub(super) fn no_such_roles(scope: &Scope, roles: &[MissingRole]) -> Blocked {
             _ => format!("the Karpenter controller of `{cluster}`"),
         };
         with_similar(message, cluster, similar).then(
-            format!("pass the role that {whose} runs as:"),
+            format!("pass the role of {whose}:"),
             scope.kibus(format!("add-cluster {cluster} --controller-role ROLE")),
         )
     };
@@ -229,7 +229,7 @@ pub(super) fn roles_not_found(scope: &Scope, searches: &[RoleSearch]) -> Blocked
         let mut message = Message::new(MessageKind::Blocked, cluster.clone(), not_one(search));
         message = explained(scope, message, search, searches.len() == 1);
         if search.candidates.is_empty() {
-            let text = "to name the role that the Karpenter controller runs as:";
+            let text = "to name the role of the Karpenter controller:";
             message = message.then(text, name("ROLE"));
         }
         for (role, by) in &search.candidates {
@@ -240,7 +240,7 @@ pub(super) fn roles_not_found(scope: &Scope, searches: &[RoleSearch]) -> Blocked
         if let Some(fault) = search.evidence.fault() {
             message = message.note(format!("EKS could not be asked for controller roles: {fault}"));
             if fault.is_denied() {
-                let text = "to print the permissions with which kibus finds the role in EKS:";
+                let text = "to print the permissions that kibus needs to find the role in EKS:";
                 message = message.step(permissions_for_eks(scope, text));
             }
         }
@@ -252,12 +252,12 @@ pub(super) fn roles_not_found(scope: &Scope, searches: &[RoleSearch]) -> Blocked
     Blocked(searches.iter().map(message).collect())
 }
 
-/// The notes about one search. `is_only` says that there is no other.
+/// The notes about one search. `is_only` means that there is no other.
 fn explained(scope: &Scope, mut message: Message, search: &RoleSearch, is_only: bool) -> Message {
     let cluster = &search.cluster;
     if !search.elsewhere.is_empty() {
         message = message.note(format!(
-            "kibus changes roles of account {} only, and Karpenter finds only queues of the account of its role",
+            "kibus only changes roles in account {}, and Karpenter only finds queues in the account of its role",
             scope.account
         ));
     }
@@ -276,7 +276,7 @@ fn explained(scope: &Scope, mut message: Message, search: &RoleSearch, is_only: 
     with_similar(message, cluster, &search.similar)
 }
 
-/// What a role was found by.
+/// How a role was found.
 fn in_words(sources: &BTreeSet<RoleSource>) -> String {
     let words: Vec<String> = sources.iter().map(ToString::to_string).collect();
     words.join(", ")
@@ -308,12 +308,12 @@ pub fn no_single_role(cluster: &ClusterName, candidates: Vec<&RoleName>) -> Stri
     }
 }
 
-/// What prints the permissions to ask EKS.
+/// The command that prints the permissions to read from EKS.
 pub fn permissions_for_eks(scope: &Scope, text: impl Into<String>) -> Hint {
     Hint::command(text, scope.kibus("policy operator --for eks"))
 }
 
-/// What a command does not know because AWS did not answer, and how to allow the call.
+/// A fact that is unknown because AWS did not answer, and how to allow the call.
 pub(super) fn unanswered(scope: &Scope, what: &str, fault: &Fault) -> Hint {
     match printing(scope, Some(fault).filter(|fault| fault.is_denied())).pop() {
         Some(command) => Hint::command(

@@ -30,10 +30,10 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     external::fix_leftovers(survey, findings);
     let is_lost = |finding: &&mut Message| finding.code == Some(FindingCode::SettingsMissing);
     for finding in findings.iter_mut().filter(is_lost) {
-        // Without its options, the command of the others refuses.
+        // Without the options, the command for the others would refuse.
         finding.fix = Fix::Command(scope.kibus(hub::restoring(survey)));
     }
-    // What would refuse a change is found.
+    // Refusals of a change become findings.
     findings.extend(refusals.into_iter().map(Message::into_finding));
     findings.extend(dropped(survey, findings));
     // If the live router cannot run, its state says why.
@@ -41,9 +41,9 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
         survey.live_test();
     }
     if let Some(fault) = survey.known.live_test.fault() {
-        // A caller who only reads may not invoke the router, which would also route any event.
-        let without = "the live router was not asked for its self-test: AWS denied lambda:InvokeFunction, which the read-only \
-                       policy does not contain";
+        // A read-only caller is not allowed to invoke the router, because an invocation can also route any event.
+        let without = "the self-test of the live router was skipped: AWS denied lambda:InvokeFunction, which the \
+             read-only policy does not contain";
         say.unread(scope, router::live_id(scope), fault, Hint::text(without));
     }
     redrives(survey, &by_queue, say);
@@ -53,7 +53,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
         external::findings(case, say);
     }
     say.findings.extend(senders(case, &by_queue));
-    // Last, because it takes long: what is known by now says which clusters it is about.
+    // Last, because it takes long: the facts so far decide which clusters to probe.
     if target.check == Check::Probe && !survey.is_open() {
         let bus = (target.others == Wish::Keep).then_some(None);
         bus.into_iter().chain(by_queue.into_values().map(Some)).for_each(|cluster| {
@@ -62,7 +62,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// What has no problem: each resource, the self-test of the live router, and the dead-letter queue.
+/// What has no problem: resources, the self-test of the live router, and the dead-letter queue.
 pub(super) fn passed(case: &Case<'_>, findings: &[Message]) -> Vec<Message> {
     let Case { survey, .. } = case;
     let scope = &survey.scope;
@@ -91,7 +91,7 @@ fn probed(survey: &Survey, target: &Target) -> Vec<Message> {
     probes.filter_map(finding).collect()
 }
 
-/// Findings for clusters whose events were dropped. What another finding names, or is recorded by now, is known.
+/// Findings for clusters whose events were dropped. Clusters that another finding names, or that are now recorded, are skipped.
 fn dropped(survey: &Survey, findings: &[Message]) -> Vec<Message> {
     let is_known = |name: &ClusterName| {
         survey.record(name).is_some() || findings.iter().any(|finding| finding.cluster.as_ref() == Some(name))
@@ -101,25 +101,25 @@ fn dropped(survey: &Survey, findings: &[Message]) -> Vec<Message> {
     let lost = clusters.filter(|(name, _)| !is_known(name));
     let finding = |(name, DroppedEvents { count, reason }): (&ClusterName, &DroppedEvents)| {
         let events = counted(count, "event");
-        let message = format!("the router dropped {events} of it in the last day: `{reason}`");
+        let message = format!("the router dropped {events} for it in the last day: `{reason}`");
         Message::finding(&survey.scope, FindingCode::EventsDropped, name.clone(), message)
-            // No command has a name from the log, where others may write.
+            // No command contains a name from the log, because others may write to it.
             .fixed_by(Hint::command(
-                "check the name, which is from the log; if the cluster belongs on this bus:",
+                "check the name, which comes from the log; if the cluster belongs on this bus:",
                 survey.scope.kibus("add-cluster NAME"),
             ))
     };
     lost.map(finding).collect()
 }
 
-/// The records of checked clusters that cannot be used.
+/// Unusable records of checked clusters.
 fn unusable(survey: &Survey, target: &Target) -> Vec<Message> {
     let unusable = clusters::unusable(survey).into_iter();
     let checked = unusable.filter(|(cluster, _)| target.checks_queue(cluster.as_ref()));
     checked.map(|(_, message)| message.into_finding()).collect()
 }
 
-/// Findings for named clusters without a record, besides those that another finding names.
+/// Findings for named clusters without a record, except those that another finding names.
 fn not_recorded(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
     let Case { survey, target, .. } = case;
     let names = target.kept().filter(|name| *survey.record_answer(name) == Fact::Absent);
@@ -134,14 +134,14 @@ fn not_recorded(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
             format!("not recorded; did you mean {}?", listed(&similar))
         };
         Message::finding(&survey.scope, FindingCode::ClusterNotRecorded, name.clone(), message).fixed_by(Hint::command(
-            "check the name, the bus, the account and the Region; if they are right:",
+            "check the name, the bus, the account and the Region; if they are correct:",
             survey.scope.kibus(format!("add-cluster {name}")),
         ))
     };
     names.map(finding).collect()
 }
 
-/// The rules that still send to the queues of clusters, which reject their events.
+/// The rules that still send to the queues of clusters, although these reject their events.
 fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
     let own =
         by_queue.iter().filter(|(_, cluster)| case.survey.record(cluster).is_some_and(ClusterRecord::has_own_queue));
@@ -168,7 +168,7 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
     own.filter_map(finding).collect()
 }
 
-/// What could not be read of what a check needs, each once.
+/// Failed reads that a check needs, each once.
 pub(super) fn unreadable(case: &Case<'_>, say: &mut Say) {
     let survey = case.survey;
     let resources: BTreeMap<&ResourceId, &Fault> = survey.observed.faults().chain(case.observed.faults()).collect();
@@ -187,8 +187,8 @@ pub(super) fn unreadable(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// What redrives into the queues of the hub and of these clusters that exist, and is not of kibus. Their own redrive policies are
-/// compared as their settings: the hub queue has its dead-letter queue, and any other is drift.
+/// Foreign queues that redrive into existing queues of the hub and of these clusters. The queues' own redrive policies
+/// are compared as settings: the hub queue has its dead-letter queue, and anything else is drift.
 fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &mut Say) {
     let scope = &survey.scope;
     let queues: BTreeSet<QueueName> = scope.hub_queues().into_iter().chain(clusters.keys().cloned()).collect();
@@ -211,7 +211,7 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &
                 };
                 say.findings.extend(foreign.map(finding));
             }
-            // An older document of `kibus policy operator` does not allow it.
+            // An older document from `kibus policy operator` does not allow it.
             Fact::Unreadable(fault) if fault.is_denied() => denied = Some(fault),
             Fact::Unreadable(fault) => say.not_read(scope, queue.clone(), fault),
             Fact::Absent | Fact::NotAsked => {}
@@ -222,7 +222,7 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &
 }
 
 impl Probed {
-    /// The result as a sentence without a full stop.
+    /// The result as a sentence without a period.
     pub fn sentence(&self) -> String {
         let queue = &self.queue;
         let took = self.took.as_secs_f64();
@@ -232,7 +232,7 @@ impl Probed {
             }
             ProbeResult::Delivered => format!("probe delivered through the bus in {took:.1}s"),
             ProbeResult::Lost => format!(
-                "probe not delivered within {}s: it was put on the event bus {} times and did not reach queue `{queue}`",
+                "probe not delivered within {}s: it was sent to the event bus {} times but did not reach queue `{queue}`",
                 BUS_LIMIT.as_secs(),
                 self.sent
             ),
@@ -248,7 +248,7 @@ impl Probed {
         }
     }
 
-    /// The finding, if something is wrong. `record` is the one of the cluster.
+    /// The finding, if something is wrong. `record` is the cluster's record.
     pub fn finding(&self, scope: &Scope, record: Option<&ClusterRecord>) -> Option<Message> {
         let code = match self.result {
             ProbeResult::Delivered | ProbeResult::Read => return None,
@@ -260,7 +260,7 @@ impl Probed {
         let bus = || Subject::Other("bus".to_owned());
         let subject = self.cluster.clone().map_or_else(bus, Subject::Cluster);
         let mut finding = Message::finding(scope, code, subject, self.sentence());
-        // The probe of a cluster names the cluster.
+        // The fix for a cluster's probe names the cluster.
         if let (Some(cluster), Fix::Advice(steps)) = (&self.cluster, &mut finding.fix) {
             let command = match code {
                 FindingCode::ProbeNotDelivered => format!("add-cluster {cluster}"),
@@ -287,12 +287,12 @@ fn how_to_check(queue: &QueueName) -> [Hint; 2] {
         Hint::command(
             format!(
                 "in that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is \
-                 settings.interruptionQueue; a wrong key is ignored silently):"
+                 settings.interruptionQueue; Helm silently ignores a wrong key):"
             ),
             format!("kubectl -n kube-system {shows}"),
         ),
         Hint::command(
-            "this prints whether Karpenter runs, and its errors about the queue:",
+            "this shows whether Karpenter is running, and its errors about the queue:",
             "kubectl -n kube-system logs deployment/karpenter --tail=200",
         ),
     ]

@@ -1,4 +1,4 @@
-//! The clusters of a target: which are recorded, and their desired resources beside those that were read.
+//! The clusters of a target: which ones are recorded, and their desired resources next to those that were read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub struct ClusterSummary {
     pub external: bool,
     /// What keeps events from the cluster, as far as its queue shows it. Null if nothing does.
     pub damage: Option<String>,
-    /// What that role was found by. Present only if it was searched for and is not recorded yet.
+    /// How that role was found. Present only if kibus searched for it and it is not recorded yet.
     #[serde(rename = "controller_role_found_by", skip_serializing_if = "BTreeSet::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub found_by: BTreeSet<RoleSource>,
@@ -53,13 +53,13 @@ impl ClusterSummary {
         }
     }
 
-    /// A recorded cluster, with what its queue shows.
+    /// A recorded cluster, with the evidence from its queue.
     pub(super) fn with_damage(survey: &Survey, record: &ClusterRecord) -> Self {
         Self { damage: damage(survey, record), ..Self::from_record(&survey.scope, record) }
     }
 }
 
-/// What keeps events from a recorded cluster, as far as its queue shows it: `verify` tells more.
+/// What keeps events from a recorded cluster, as far as its queue shows it: `verify` reports more.
 fn damage(survey: &Survey, record: &ClusterRecord) -> Option<String> {
     let scope = &survey.scope;
     let damage = match survey.resource(&ResourceId::Queue(record.queue.clone())) {
@@ -84,7 +84,7 @@ fn damage(survey: &Survey, record: &ClusterRecord) -> Option<String> {
     Some(damage.to_owned())
 }
 
-/// What the roles of clusters were found by, if they were searched for and are not recorded yet.
+/// How the roles of clusters were found, if kibus searched for them and they are not recorded yet.
 pub(super) type FoundBy = BTreeMap<ClusterName, BTreeSet<RoleSource>>;
 
 /// The records of the clusters that are set, each with its decided role.
@@ -112,11 +112,11 @@ pub(super) fn to_set(
                 missing.push(role);
                 continue;
             }
-            // What else must be read is asked for in the same round.
+            // Everything else that must be read is requested in the same round.
             FoundRole::Open if survey.is_open() => None,
             FoundRole::Open => {
                 if let Some(fault) = survey.known.listed_roles.fault() {
-                    return Err(unread(survey, [("the roles of the account".into(), fault)]));
+                    return Err(unread(survey, [("the roles in the account".into(), fault)]));
                 }
                 not_found.push(RoleSearch::nothing(name));
                 continue;
@@ -144,7 +144,7 @@ fn set(
     let before = survey.record(name).cloned();
     let new = || ClusterRecord::new(&survey.scope, &hub.options, name.clone(), Moment(survey.now));
     let mut record = before.unwrap_or_else(new);
-    // An adopted queue is as old as it is.
+    // An adopted queue keeps its own age.
     if let Some(queue) = survey.queue(&record.queue).filter(|_| setting.adopts())
         && queue.is_older_than(record.since.unwrap_or_default())
     {
@@ -158,8 +158,8 @@ fn set(
     record
 }
 
-/// What is compared of the clusters: those that are set, as decided, and all others that the target is about. `follow` says
-/// that all clusters follow a change of the hub.
+/// The parts of the clusters that are compared: the clusters that are set, as decided, and all others that the target
+/// covers. `follow` means that all clusters follow a change of the hub.
 pub(super) fn compared(
     survey: &Survey,
     target: &Target,
@@ -184,7 +184,7 @@ pub(super) fn compared(
     (parts.desired, parts.observed)
 }
 
-/// The desired resources of clusters, and the answers that they are compared with.
+/// The desired resources of clusters, and the answers to compare them with.
 struct Parts<'a> {
     survey: &'a Survey,
     hub: &'a Settings,
@@ -193,7 +193,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// A cluster as it is to be. A queue that kibus may not change is left out: a guard refuses it.
+    /// A cluster in its desired state. A queue that kibus may not change is left out: a guard refuses it.
     fn set(&mut self, record: &ClusterRecord, adopts: bool) {
         let Self { survey, hub, .. } = *self;
         let before = survey.record(&record.cluster);
@@ -207,7 +207,7 @@ impl Parts<'_> {
                 _ => self.observe(queue.clone()),
             }
         } else if survey.resource(&queue).fault().is_some() && !before.is_some_and(|before| before.external) {
-            // Whether it has the tags of the cluster is unknown.
+            // It is unknown whether it has the tags of the cluster.
             self.observe(queue.clone());
         }
         let leaves = before.into_iter().flat_map(|before| before.tags.keys());
@@ -220,7 +220,7 @@ impl Parts<'_> {
         self.desired.extend(desired);
     }
 
-    /// A cluster that is removed. A record that another tool made is the tool's, and so is a queue that kibus does not manage.
+    /// A cluster to remove. A record that another tool created belongs to that tool, and so does a queue that kibus does not manage.
     fn remove(&mut self, record: &ClusterRecord) {
         self.alarm(&record.cluster);
         if !record.is_of_kibus() {
@@ -231,7 +231,7 @@ impl Parts<'_> {
         self.policies(&record.cluster, record.roles());
     }
 
-    /// The queue of a cluster if it is kibus's own, absent or unreadable: nothing is planned around a queue that could not be read.
+    /// The queue of a cluster if it belongs to kibus, is absent or is unreadable: nothing is planned around a queue that could not be read.
     fn own_queue(&mut self, record: &ClusterRecord) {
         let is_read = match self.survey.own_queue(record) {
             Some((_, standing)) => standing == Standing::Ours,
@@ -242,7 +242,7 @@ impl Parts<'_> {
         }
     }
 
-    /// A cluster as it is recorded, without what a change that was cut off has left.
+    /// A cluster as recorded, without the leftovers of an interrupted change.
     fn check(&mut self, record: &ClusterRecord) {
         let kept = ClusterRecord { former_roles: BTreeSet::new(), ..record.clone() };
         if record.is_of_kibus() {
@@ -254,8 +254,8 @@ impl Parts<'_> {
         }
     }
 
-    /// A cluster that follows a change of the hub: the key of its queue and of its policies, and its alarm. No role gets a policy
-    /// that it lacks.
+    /// A cluster that follows a change of the hub: the key of its queue and of its policies, and its alarm. No role
+    /// receives a policy that it lacks.
     fn follow(&mut self, record: &ClusterRecord) {
         let Self { survey, hub, .. } = *self;
         self.alarm(&record.cluster);
@@ -267,7 +267,7 @@ impl Parts<'_> {
         if let (Some((live, Standing::Ours)), Some(encryption)) = (survey.own_queue(record), encryption) {
             self.desired.insert(Resource::Queue(Queue { encryption, ..live.clone() }));
         }
-        // A tool that made the record has made the policy too.
+        // A tool that created the record has also created the policy.
         for role in record.roles().into_iter().filter(|_| record.is_of_kibus()) {
             if let Fact::Present(policy) = read_policy(survey, &record.cluster, &role) {
                 self.observed.insert(policy.id(), Fact::Present(policy));
@@ -302,7 +302,7 @@ fn is_own(survey: &Survey, queue: &Queue, record: &ClusterRecord) -> bool {
     record.has_own_queue() && queue.standing(&survey.scope, record) != Standing::Foreign
 }
 
-/// Fails if it is unknown which clusters exist, or which of them a target is about.
+/// Fails if it is unknown which clusters exist, or which of them a target covers.
 pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> Result<(), Blocked> {
     let named: Vec<&ClusterName> = target.clusters.keys().collect();
     let answers: Vec<&Fact<Resource>> = named.iter().map(|name| survey.record_answer(name)).collect();
@@ -329,7 +329,7 @@ pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> 
     Ok(())
 }
 
-/// The records that cannot be used, with their clusters: nothing is done about them.
+/// The unusable records, with their clusters, which kibus skips.
 pub(super) fn unusable(survey: &Survey) -> Vec<(Option<ClusterName>, Message)> {
     let records = survey.observed.resources().filter_map(Resource::as_record);
     let unusable = records.filter_map(|found| {
@@ -341,7 +341,7 @@ pub(super) fn unusable(survey: &Survey) -> Vec<(Option<ClusterName>, Message)> {
                 if record.queue == wanted {
                     return None;
                 }
-                format!("it names queue `{}`, and the queue of the cluster is `{wanted}`", record.queue)
+                format!("it names queue `{}`, but the queue of the cluster is `{wanted}`", record.queue)
             }
         };
         let is_newer = matches!(found.content, Err(BadDocument::Future(_)));
@@ -350,7 +350,7 @@ pub(super) fn unusable(survey: &Survey) -> Vec<(Option<ClusterName>, Message)> {
     unusable.collect()
 }
 
-/// What keeps clusters from being set or removed. A check reports it.
+/// What prevents clusters from being set or removed. A check reports it.
 pub(super) fn refusals(case: &Case<'_>, say: &mut Say) {
     let survey = case.survey;
     for record in &case.set {
@@ -380,7 +380,7 @@ pub(super) fn refusals(case: &Case<'_>, say: &mut Say) {
             !queue.tags.being_deleted(survey.now) && queue.tags.cluster_of(&survey.scope.bus).as_ref() == Some(name)
         };
         match unrecorded(case, name, is_its) {
-            // A repeated removal is not refused for a queue that stays its owner's.
+            // A repeated removal is not refused because of a queue that another owner keeps.
             Some(left) if case.target.ignore_missing => {
                 say.warn(Hint::text(format!("{}; the queue stays", left.sentence)));
             }
@@ -389,19 +389,19 @@ pub(super) fn refusals(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// A record that another tool made.
+/// A record that another tool created.
 fn of_tool(case: &Case<'_>, name: &ClusterName) -> Option<Message> {
     let record = case.survey.record(name).filter(|record| !record.is_of_kibus())?;
     let id = case.survey.record_id(name);
-    let sentence = format!("{} made {id}, and alone changes and deletes it", record.made_by);
+    let sentence = format!("{} created {id}, and only it changes and deletes it", record.made_by);
     let advice = format!(
-        "change or remove it there, with the queue `{}` and the permission of the controller role",
+        "change or remove it there, together with queue `{}` and the permission of the controller role",
         record.queue
     );
     Some(Message::refusal(FindingCode::NotManaged, id, sentence).in_cluster(Some(name.clone())).advise(advice))
 }
 
-/// Why kibus may not change the queue of a cluster that is set or checked, if it exists.
+/// Why kibus may not change the queue of a cluster to set or check, if the queue exists.
 fn not_own(case: &Case<'_>, record: &ClusterRecord, adopts: bool) -> Option<Message> {
     let (survey, scope) = (case.survey, &case.survey.scope);
     if let Some(message) = of_other_bus(survey, record) {
@@ -436,7 +436,7 @@ fn not_own(case: &Case<'_>, record: &ClusterRecord, adopts: bool) -> Option<Mess
     Some(ways(case, &record.cluster, message).advise("otherwise delete the queue, if nothing needs it"))
 }
 
-/// A queue with the tag of another bus, unless its record and its lock say that it is of this one.
+/// A queue with the tag of another bus, unless its record and its lock show that it belongs to this one.
 fn of_other_bus(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
     let ClusterRecord { cluster, queue, .. } = record;
     let found = survey.queue(queue)?;
@@ -449,24 +449,24 @@ fn of_other_bus(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
     let sentence = format!("queue `{queue}` of cluster `{cluster}` belongs to bus `{bus}`, by its tag");
     let message = Message::refusal(FindingCode::NotManaged, queue.clone(), sentence).in_cluster(Some(cluster.clone()));
     let remove = survey.scope.kibus_on(Some(&bus), format!("remove-cluster {cluster}"));
-    Some(message.advise("to keep both, give this bus its own queue names with `bootstrap-hub --queue-name`").then(
-        "a cluster is served by one bus; to move it, first remove it there, or its tag if that bus no longer exists:",
+    Some(message.advise("to keep both buses, give this bus its own queue names with `bootstrap-hub --queue-name`").then(
+        "only one bus serves a cluster; to move the cluster, first remove it there, or remove its tag if that bus no longer exists:",
         remove,
     ))
 }
 
-/// A queue that exists, and whose cluster has no record.
+/// An existing queue whose cluster has no record.
 fn unrecorded(case: &Case<'_>, cluster: &ClusterName, counts: impl Fn(&Queue) -> bool) -> Option<Message> {
     let survey = case.survey;
     let queue = survey.queue(&survey.cluster_queue(cluster)).filter(|queue| counts(queue))?;
     let name = &queue.name;
     let waiting = match survey.depth(name).map_or(0, |depth| depth.messages()) {
         0 => String::new(),
-        1 => "; about 1 message waits in it".to_owned(),
-        count => format!("; about {} wait in it", counted(count, "message")),
+        1 => "; about 1 message is waiting in it".to_owned(),
+        count => format!("; about {} are waiting in it", counted(count, "message")),
     };
     let bus = &survey.scope.bus;
-    let sentence = format!("queue `{name}` exists, and cluster `{cluster}` has no record on bus `{bus}`{waiting}");
+    let sentence = format!("queue `{name}` exists, but cluster `{cluster}` has no record on bus `{bus}`{waiting}");
     let message = Message::refusal(FindingCode::Unrecorded, name.clone(), sentence).in_cluster(Some(cluster.clone()));
     Some(ways(case, cluster, message))
 }
@@ -486,12 +486,12 @@ fn missing(case: &Case<'_>, record: &ClusterRecord) -> Option<Message> {
     (*case.survey.observed.get(&queue) == Fact::Absent).then(|| {
         let sentence = format!("no queue to adopt: `{}` does not exist", record.queue);
         Message::new(MessageKind::Blocked, record.cluster.clone(), sentence)
-            .note("kibus adopts only a standard queue of the name that the hub gives it, never a FIFO queue")
+            .note("kibus adopts only a standard queue with the name that the hub requires, never a FIFO queue")
             .then("to create a new queue instead:", case.survey.scope.kibus(format!("add-cluster {}", record.cluster)))
     })
 }
 
-/// A queue that is to be deleted and has lost its tags.
+/// A queue to delete that has lost its tags.
 fn lacks_tags(scope: &Scope, record: &ClusterRecord, queue: &QueueName) -> Message {
     let sentence = format!(
         "queue `{queue}` has lost the tags of cluster `{}`, and kibus deletes no queue without them",
@@ -502,7 +502,7 @@ fn lacks_tags(scope: &Scope, record: &ClusterRecord, queue: &QueueName) -> Messa
         .then("restore its tags first:", scope.kibus(format!("add-cluster {}", record.cluster)))
 }
 
-/// What a person should know about queues that become kibus's own, and about those that a removal leaves.
+/// Warnings about queues that kibus takes over, and about queues that a removal leaves behind.
 pub(super) fn warnings(case: &Case<'_>, say: &mut Say) {
     let survey = case.survey;
     let adopted =
@@ -517,12 +517,13 @@ pub(super) fn warnings(case: &Case<'_>, say: &mut Say) {
             queue.tags.0.iter().map(|(key, value)| format!("{key}={value}").escape_debug().to_string()).collect();
         let tags = if tags.is_empty() { "no tags".to_owned() } else { format!("the tags {}", listed(tags)) };
         say.warn(Hint::text(format!(
-            "queue `{name}` exists since {since}, with {tags}; it holds about {}, and {} in flight. Its policy is replaced, and \
-             whatever reads it receives what waits",
-            counted(depth.waiting, "message"), depth.in_flight
+            "queue `{name}` has existed since {since}, with {tags}; it holds about {}, and {} in flight. Its policy \
+             will be replaced, and its reader will receive the waiting messages",
+            counted(depth.waiting, "message"),
+            depth.in_flight
         )));
         say.warn(Hint::text(format!(
-            "a tool that manages queue `{name}` undoes these changes: release the queue there first. From now on, \
+            "a tool that manages queue `{name}` would undo these changes: release the queue there first. From now on, \
              `remove-cluster` deletes the queue"
         )));
     }
@@ -540,16 +541,16 @@ pub(super) fn warnings(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// A name is close to another if it differs in one edit, or in one edit for this many letters.
+/// A name is close to another if it differs by one edit, or by one edit per this many letters.
 const LETTERS_PER_EDIT: usize = 4;
 
-/// Fails if a named cluster cannot be meant.
+/// Fails if a named cluster cannot be the one that the user meant.
 pub(super) fn names_known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     none_unknown(survey, target)?;
     known_to_eks(survey, target)
 }
 
-/// Fails if a cluster is to be removed that has no record. One whose queue still has its tags is refused later.
+/// Fails if a cluster to remove has no record. A cluster whose queue still has its tags is refused later.
 fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let is_recorded = |name: &&ClusterName| survey.record_answer(name) != &Fact::Absent;
     let (known, mut unknown): (BTreeSet<ClusterName>, BTreeSet<ClusterName>) =
@@ -557,7 +558,7 @@ fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     if unknown.is_empty() || target.ignore_missing {
         return Ok(());
     }
-    // Names of other clusters may be meant.
+    // The user may have meant other clusters.
     survey.records();
     unknown.retain(|name| {
         let queue = survey.queue(&survey.cluster_queue(name));
@@ -566,7 +567,7 @@ fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     all_known(survey, &unknown, &known)
 }
 
-/// Fails if there are names that no recorded cluster has, unless it is unknown which are recorded.
+/// Fails if there are names without a recorded cluster, unless it is unknown which clusters are recorded.
 pub fn check_names(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(), Blocked> {
     if survey.records().present().is_none() {
         return Ok(());
@@ -575,7 +576,7 @@ pub fn check_names(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(),
     all_known(survey, &(names - &recorded), &BTreeSet::new())
 }
 
-/// Fails if there are names that no cluster has, beside these others.
+/// Fails if there are names that no cluster has, in addition to these others.
 fn all_known(survey: &Survey, unknown: &BTreeSet<ClusterName>, others: &BTreeSet<ClusterName>) -> Result<(), Blocked> {
     let others: Vec<&str> = others.iter().map(ClusterName::as_str).collect();
     let unknown = unknown.iter().map(|name| {
@@ -585,14 +586,17 @@ fn all_known(survey: &Survey, unknown: &BTreeSet<ClusterName>, others: &BTreeSet
         if others.is_empty() {
             message
         } else {
-            message.then("to remove the others:", survey.scope.kibus(format!("remove-cluster {}", others.join(" "))))
+            message.then(
+                "to remove the other clusters:",
+                survey.scope.kibus(format!("remove-cluster {}", others.join(" "))),
+            )
         }
     });
     let unknown: Vec<Message> = unknown.collect();
     if unknown.is_empty() { Ok(()) } else { Err(Blocked(unknown)) }
 }
 
-/// A cluster that does not exist, and which of these may be meant.
+/// A cluster that does not exist, and which of these the user may have meant.
 fn unknown_name(name: &ClusterName, sentence: String, all: impl Iterator<Item = ClusterName>) -> Message {
     let message = Message::new(MessageKind::Blocked, name.clone(), sentence);
     let similar = close(name, all);
@@ -603,7 +607,7 @@ fn unknown_name(name: &ClusterName, sentence: String, all: impl Iterator<Item = 
     }
 }
 
-/// Those of the clusters whose names are close.
+/// The clusters with similar names.
 pub(super) fn close(name: &ClusterName, clusters: impl Iterator<Item = ClusterName>) -> BTreeSet<ClusterName> {
     let is_close = |other: &ClusterName| {
         let edits = strsim::osa_distance(name.as_str(), other.as_str());
@@ -612,7 +616,7 @@ pub(super) fn close(name: &ClusterName, clusters: impl Iterator<Item = ClusterNa
     clusters.filter(is_close).collect()
 }
 
-/// Fails if EKS lists clusters, and not these. An account may be without clusters for now.
+/// Fails if EKS lists clusters, but not these. An account may have no clusters yet.
 fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let asked = roles::first_recorded(survey, target);
     if asked.is_empty() {
@@ -626,7 +630,7 @@ fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let unknown = unknown.map(|name| {
         let sentence = format!("EKS has no cluster `{name}` in {region} of account {account}");
         unknown_name(name, sentence, all.iter().cloned()).then(
-            "if the cluster will be created later, or is not one of EKS, run again without this check:",
+            "if the cluster will be created later, or is not an EKS cluster, run again without this check:",
             survey.scope.again(" --no-eks-check"),
         )
     });

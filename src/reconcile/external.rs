@@ -1,5 +1,5 @@
-//! External queues: another tool manages the queue of a cluster, and the permission of its controller. The record says so. Kibus
-//! compares such a queue with what the hub needs, and writes nothing to it.
+//! External queues: another tool manages the queue of a cluster, and the permission of its controller. The record
+//! states it. Kibus compares such a queue with the hub's requirements, and never changes it.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub(super) fn refusal(survey: &Survey, record: &ClusterRecord) -> Option<Message
     match survey.resource(&ResourceId::Queue(queue.clone())) {
         Fact::Absent => Some(
             refusal(format!("queue `{queue}` of cluster `{name}` does not exist"))
-                .then("its tool creates it, and the record, from what this prints:", export(scope, record)),
+                .then("its tool creates it and the record from the output of:", export(scope, record)),
         ),
         Fact::Present(found) => {
             let live = found.as_queue().filter(|live| !has_tags(scope, live, name))?;
@@ -35,12 +35,12 @@ pub(super) fn refusal(survey: &Survey, record: &ClusterRecord) -> Option<Message
             let is = other.map_or(String::new(), |bus| format!(": its tag `{BUS}` is `{}`", bus.escape_debug()));
             let refused = refusal(format!("queue `{queue}` does not have the tags of cluster `{name}`{is}"));
             let refused = refused.advise(format!(
-                "set `{BUS}` to `{}` and `{CLUSTER}` to `{name}` in the configuration of its tool, or let the tool ignore \
-                 both (Terraform: `ignore_tags {{ key_prefixes = [\"kibus:\"] }}`): otherwise its next run removes them, \
-                 and events stop",
+                "set `{BUS}` to `{}` and `{CLUSTER}` to `{name}` in the configuration of its tool, or make the tool \
+                 ignore both (Terraform: `ignore_tags {{ key_prefixes = [\"kibus:\"] }}`): otherwise its next run \
+                 removes them, and events stop",
                 scope.bus
             ));
-            // The tags of another bus are not to be replaced by hand: that bus may deliver to the queue.
+            // Tags of another bus must not be replaced by hand: that bus may deliver to the queue.
             if other.is_some() {
                 return Some(refused);
             }
@@ -59,10 +59,10 @@ fn has_tags(scope: &Scope, queue: &Queue, cluster: &ClusterName) -> bool {
     queue.tags.cluster_of(&scope.bus).as_ref() == Some(cluster)
 }
 
-/// The external queues of clusters that are removed, and the records that other tools made.
+/// The external queues of clusters to remove, and the records that other tools created.
 pub(super) fn left(case: &Case<'_>, say: &mut Say) {
     let then = if case.target.others == Wish::Remove {
-        "it receives nothing any more"
+        "it no longer receives events"
     } else {
         "the router delivers to it until its owner deletes it or removes its tags"
     };
@@ -75,14 +75,14 @@ pub(super) fn left(case: &Case<'_>, say: &mut Say) {
             format!("queue `{queue}` of cluster `{name}` is external and stays: {then}")
         } else {
             format!(
-                "{} made the record of cluster `{name}`, and queue `{queue}`: both stay until it removes them; {then}",
+                "{} created the record of cluster `{name}`, and queue `{queue}`: both stay until it removes them; {then}",
                 record.made_by
             )
         }));
     }
 }
 
-/// The external queues that do not follow a change of the hub's key.
+/// External queues, which do not follow a change of the hub's key.
 pub(super) fn left_behind(case: &Case<'_>, say: &mut Say) {
     let Case { survey, after, .. } = case;
     if case.before.as_ref().is_none_or(|before| before.options.key() == after.options.key()) {
@@ -92,7 +92,7 @@ pub(super) fn left_behind(case: &Case<'_>, say: &mut Say) {
     let names: BTreeSet<&ClusterName> = external.map(|record| &record.cluster).collect();
     if !names.is_empty() {
         let text = format!(
-            "the queues of external clusters do not follow, and the owner of each must change its encryption: {}. \
+            "the queues of external clusters do not follow; the owner of each must change its encryption: {}. \
              Afterwards, to see what is left to change:",
             listed(&names)
         );
@@ -100,7 +100,7 @@ pub(super) fn left_behind(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// What is wrong with the external queues that are checked.
+/// Findings about the checked external queues.
 pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     let Case { survey, target, after, .. } = case;
     for (name, record) in checked_clusters(survey, target) {
@@ -123,7 +123,7 @@ fn missing(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
     is_absent.then(|| {
         let finding = Message::finding(scope, FindingCode::ClusterQueueMissing, record.queue.clone(), "missing")
             .in_cluster(Some(name.clone()))
-            .fixed_by(Hint::command("its owner creates it from what this prints:", export(scope, record)));
+            .fixed_by(Hint::command("its owner creates it from the output of:", export(scope, record)));
         if record.is_of_kibus() {
             finding.then("if the cluster no longer exists:", scope.kibus(format!("remove-cluster {name}")))
         } else {
@@ -132,7 +132,7 @@ fn missing(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
     })
 }
 
-/// The command that prints what the hub needs of a queue, for its owner.
+/// The command that prints the hub's requirements for a queue, for its owner.
 fn export(scope: &Scope, record: &ClusterRecord) -> String {
     let format = match &record.made_by {
         Maker::Tool(tool) if tool == "cloudformation" => " --format cloudformation",
@@ -143,16 +143,16 @@ fn export(scope: &Scope, record: &ClusterRecord) -> String {
 
 /// The step after which the router delivers to an external queue.
 pub(super) fn apply_again(scope: &Scope, record: &ClusterRecord) -> Hint {
-    let text = "the owner of the queue applies again what this prints, then repeat the probe:";
+    let text = "the owner of the queue applies this output again; then repeat the probe:";
     Hint::command(text, export(scope, record))
 }
 
-/// Where the settings of an external queue differ from those of one that kibus would create.
+/// Where the settings of an external queue differ from a queue that kibus would create.
 fn differences(survey: &Survey, after: &Settings, record: &ClusterRecord, queue: &Queue) -> Vec<Message> {
     let scope = &survey.scope;
     let is_terraform = record.made_by == Maker::Tool("terraform".to_owned());
     let finding = |attribute: &str, message: String, severity| {
-        let text = format!("its owner must change `{attribute}`; this prints what the hub needs:");
+        let text = format!("its owner must change `{attribute}`; this prints the required settings:");
         Message::finding(scope, FindingCode::ExternalQueueDiffers, queue.name.clone(), message)
             .fixed_by(Hint::command(text, export(scope, record)))
             .at_most(severity)
@@ -165,7 +165,7 @@ fn differences(survey: &Survey, after: &Settings, record: &ClusterRecord, queue:
     let wanted = hub::cluster_queue(scope, queue.name.clone(), &after.options, queue.tags.clone());
     let has_key = wanted.encryption.key().is_some();
     let kept = after.old_keys();
-    // The router may use no other keys.
+    // The router is not allowed to use other keys.
     let has_other_key = queue.encryption.key().is_some_and(|key| kept.iter().all(|old| old.as_str() != key));
     let wanted = Queue { policy: queue.policy.clone(), ..wanted };
     let fields = plan::diff(&Resource::Queue(wanted), &Resource::Queue(queue.clone()), &BTreeSet::new());
@@ -177,7 +177,7 @@ fn differences(survey: &Survey, after: &Settings, record: &ClusterRecord, queue:
             Some(_) => Severity::Error,
         };
         let attribute = QueueField::at(&path).map_or("", |field| field.attribute(is_terraform, has_key));
-        let message = format!("{path} is {}, and should be {}", text(&from), text(&to));
+        let message = format!("{path} is {}, but should be {}", text(&from), text(&to));
         findings.push(finding(attribute, message, severity));
     }
     findings
@@ -192,7 +192,7 @@ fn text(value: &FieldValue) -> String {
     }
 }
 
-/// What the policy of an external queue should deny or not allow, and what of it cannot be judged.
+/// What the policy of an external queue should deny or not allow, and what cannot be judged.
 fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Message> {
     let (survey, scope) = (case.survey, &case.survey.scope);
     let wanted = policy::cluster_queue_policy(scope, &queue.name);
@@ -200,24 +200,21 @@ fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Mess
     let [tls, lock] = policy::lacks(live, &wanted);
     let finding = |code, message: String| {
         Message::finding(scope, code, queue.name.clone(), message).fixed_by(Hint::command(
-            "its owner must change its policy; this prints what the hub needs:",
+            "its owner must change its policy; this prints the required policy:",
             export(scope, record),
         ))
     };
     let differs = |message: &str| finding(FindingCode::ExternalQueueDiffers, message.to_owned());
     let mut findings = Vec::new();
     findings.extend(tls.then(|| differs("its policy does not deny requests without TLS")));
-    findings.extend(lock.then(|| differs("its policy does not deny other senders than the router")));
+    findings.extend(lock.then(|| differs("its policy does not deny senders other than the router")));
     if live.is_some_and(|policy| policy::has_lock(scope, &queue.name, policy)) {
-        let message = "its record says that it is external, and its policy is the one of kibus".to_owned();
+        let message = "its record says that it is external, but it has kibus's policy".to_owned();
         findings.push(
             Message::finding(scope, FindingCode::TwoOwners, queue.name.clone(), message)
-                .fixed_by(Hint::command(
-                    "its owner replaces the policy with the one that this prints:",
-                    export(scope, record),
-                ))
+                .fixed_by(Hint::command("its owner replaces the policy with this output:", export(scope, record)))
                 .then(
-                    "if kibus is to manage it again:",
+                    "if kibus should manage it again:",
                     scope.kibus(format!("add-cluster {} --adopt", record.cluster)),
                 ),
         );
@@ -229,7 +226,7 @@ fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Mess
                 differs(&format!("its policy lets others send or receive: {}", who.escape_debug()))
             }
             Opening::Service(who) if old_rules.is_empty() => {
-                differs(&format!("its policy lets `{who}` send for any account, and no rule sends to it any more"))
+                differs(&format!("its policy lets `{who}` send for any account, and no rule sends to it anymore"))
                     .at_most(Severity::Error)
             }
             Opening::Service(who) => {
@@ -244,7 +241,7 @@ fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Mess
                 format!("unknown what its policy allows: {}", what.escape_debug()),
             )
             .then(
-                "a probe shows whether it is delivered to and read:",
+                "to check with a probe whether messages are delivered and read:",
                 scope.kibus(format!("verify --probe {}", record.cluster)),
             ),
         });
@@ -252,7 +249,7 @@ fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Mess
     findings
 }
 
-/// Gives what kibus itself has of external clusters another fix than `add-cluster`.
+/// Gives findings about kibus's own resources of external clusters a fix other than `add-cluster`.
 pub(super) fn fix_leftovers(survey: &Survey, findings: &mut [Message]) {
     for finding in findings.iter_mut().filter(|finding| finding.change.is_some()) {
         let is_external = |name: &&ClusterName| survey.record(name).is_some_and(|record| !record.has_own_queue());

@@ -1,4 +1,4 @@
-//! All guards: what refuses a target, whichever command made it. A guard that does not apply says so by its condition.
+//! All guards, which refuse a target regardless of the command. A guard's condition decides whether it applies.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::model::{
 use crate::plan;
 use crate::survey::Survey;
 
-/// The guards of a plan with the targets that they apply to, in the order in which refusals are shown.
+/// The guards of a plan with the targets that they apply to, in the display order of refusals.
 pub(super) const OF_PLAN: &[Rule] = &[
     (Target::plans_hub, key_of_another_region),
     (Target::plans_hub, too_little_concurrency),
@@ -22,7 +22,7 @@ pub(super) const OF_PLAN: &[Rule] = &[
     (Target::is_any, unsafe_changes),
     // Queues and records of clusters that kibus may not change.
     (Target::is_any, clusters::refusals),
-    // Changes that need a new version of the router, unless the rollback ends.
+    // Changes that need a new version of the router during a rollback.
     (Target::sets_hub, |case, say| {
         say.refusals.extend(router::change_during_a_rollback(case));
     }),
@@ -31,7 +31,7 @@ pub(super) const OF_PLAN: &[Rule] = &[
     (|target| matches!(target.hub, Wish::Remove), protected_log),
 ];
 
-/// The refusals that need no plan. A request with one is not planned, unless it is a check.
+/// The refusals that need no plan. A refused request is not planned, unless it is a check.
 pub(super) fn of_request(
     survey: &Survey,
     target: &Target,
@@ -54,14 +54,14 @@ pub(super) fn of_request(
     let queues = target.set().map(|(name, _)| (name, survey.cluster_queue(name)));
     let taken = queues.filter(|(_, queue)| hub.contains(queue));
     refusals.extend(taken.map(|(name, queue)| {
-        let sentence = format!("the queue of cluster `{name}` would be `{queue}`, which is a queue of the hub");
+        let sentence = format!("the queue of cluster `{name}` would be named `{queue}`, like a queue of the hub");
         Message::refusal(FindingCode::QueueNameTaken, queue, sentence).advise("use another --queue-name or another bus")
     }));
     refusals
 }
 
-/// Refuses a template of nothing but the cluster's name without tag conditions: then the policies name queues by its pattern
-/// alone, and would open every queue of the account.
+/// Refuses a template that is only the cluster's name without tag conditions: then the policies name queues by this
+/// pattern alone, and would open every queue in the account.
 pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Message> {
     let template = options.queue_template();
     let refused = template.is_open() && !options.tag_conditions(&scope.region);
@@ -72,13 +72,13 @@ pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Message> {
     );
     refused.then(|| {
         Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence).then(
-            "set a name with a text that no other queue of the account has:",
+            "set a template with text that no other queue in the account has:",
             scope.kibus(format!("bootstrap-hub --queue-name {}", quoted(default_queue_template().as_str()))),
         )
     })
 }
 
-/// Whether a record names another queue than a hub with restored settings and this template would.
+/// Whether a record names a different queue than a hub with restored settings and this template would.
 fn names_others(survey: &Survey, template: &QueueTemplate) -> bool {
     survey.records();
     let records = survey.observed.resources().filter_map(Resource::as_record);
@@ -86,7 +86,7 @@ fn names_others(survey: &Survey, template: &QueueTemplate) -> bool {
     records.any(|record| record.queue != survey.scope.cluster_queue(template, &record.cluster))
 }
 
-/// Other names of queues than those of recorded clusters.
+/// Refuses queue names that differ from those of recorded clusters.
 fn names_in_use(survey: &Survey, target: &Target) -> Option<Message> {
     survey.records();
     let set = target.set().map(|(name, _)| name.clone());
@@ -99,8 +99,8 @@ fn names_in_use(survey: &Survey, target: &Target) -> Option<Message> {
         .filter(|(_, record)| record.is_of_kibus())
         .map(|(cluster, _)| cluster.to_string())
         .collect();
-    let sentence = format!("--queue-name cannot change while clusters are registered: {}", listed(&clusters));
-    let why = "the names of their queues follow it; to change it, remove the clusters, and add them again afterwards";
+    let sentence = format!("cannot change --queue-name while clusters are registered: {}", listed(&clusters));
+    let why = "it determines the names of their queues; remove the clusters, change it, and add them again";
     (!clusters.is_empty()).then(|| {
         let refusal = Message::refusal(FindingCode::QueueNameTaken, OPTIONS, sentence);
         if own.is_empty() {
@@ -110,7 +110,7 @@ fn names_in_use(survey: &Survey, target: &Target) -> Option<Message> {
     })
 }
 
-/// A drill that runs or was cut off: without the bus, nobody would look for what it has made.
+/// A running or interrupted drill: without the bus, no one would look for its resources.
 fn drill_left(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
     let (name, listed) = (scope.drill_role(), case.survey.known.listed_roles.present());
@@ -120,7 +120,7 @@ fn drill_left(case: &Case<'_>, say: &mut Say) {
     let id = ResourceId::Role(name);
     let tags = case.survey.resource(&id).present().and_then(Resource::tags);
     if tags.is_some_and(|tags| tags.belong_to(&scope.bus)) {
-        let message = format!("{id} is of a drill, which runs now or was cut off");
+        let message = format!("{id} belongs to a drill, which is running or was cut off");
         let refusal = Message::refusal(FindingCode::DrillLeft, id, message);
         say.refusals.push(refusal.fixed_by(Fix::Command(scope.kibus("drill --clean"))));
     }
@@ -131,7 +131,7 @@ fn protected_log(case: &Case<'_>, say: &mut Say) {
     let deleted = case.plan.changes.iter().filter_map(|change| change.before.as_ref()?.as_log_group());
     let refusal = |group: &LogGroup| {
         let id = ResourceId::LogGroup(group.name.clone());
-        let sentence = format!("{id} is protected from being deleted");
+        let sentence = format!("{id} is protected from deletion");
         let end = format!(
             "logs put-log-group-deletion-protection --log-group-identifier {} --no-deletion-protection-enabled",
             group.name
@@ -159,7 +159,7 @@ fn key_of_another_region(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// More reserved concurrency than the account has left, as far as that was read.
+/// More reserved concurrency than the account has left, if known.
 fn too_little_concurrency(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
     if !hub::reserves_more(case) {
@@ -172,7 +172,7 @@ fn too_little_concurrency(case: &Case<'_>, say: &mut Say) {
             format!("the account cannot reserve {wanted} concurrent invocations for the router: the maximum is {most}");
         let function = ResourceId::Function(scope.router_function());
         let refusal = Message::refusal(FindingCode::OptionNotApplicable, function, sentence);
-        let quota = "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or";
+        let quota = "Lambda requires 100 to stay unreserved; request more concurrency in Service Quotas, or";
         say.refusals.push(match most {
             0 => refusal.advise(format!("{quota} omit --reserved-concurrency")),
             most => refusal.then(
@@ -183,21 +183,21 @@ fn too_little_concurrency(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// The concurrency that Lambda keeps for functions without a reservation (Lambda developer guide, "Configuring reserved
+/// The concurrency that Lambda holds back for functions without a reservation (Lambda developer guide, "Configuring reserved
 /// concurrency").
 const UNRESERVED: u32 = 100;
 
-/// `live` is the current reservation of the function, and `unreserved` the concurrency of the account that no function has
-/// reserved. Less than before always fits, whatever others have taken meanwhile.
+/// `live` is the current reservation of the function, and `unreserved` the unreserved concurrency of the account. Less
+/// than before always fits, whatever others have taken in the meantime.
 fn too_much_reserved(wanted: Option<u32>, live: Option<u32>, unreserved: u32) -> Option<(u32, u32)> {
     let (wanted, live) = (wanted?, live.unwrap_or(0));
     let most = (unreserved + live).saturating_sub(UNRESERVED);
     (wanted > live && wanted > most).then_some((wanted, most))
 }
 
-/// What this bus does not manage, a failed function, an older router, other settings.
+/// Refuses unmanaged resources, a failed function, an older router, and different settings.
 fn unsafe_changes(case: &Case<'_>, say: &mut Say) {
-    // Only the function says whether the alias is ours, and a rollback does not compare it.
+    // Only the function shows whether kibus manages the alias, and a rollback does not compare the function.
     let owners = match case.target.hub {
         Wish::Set(HubSetting::RollBack(_)) => &case.survey.observed,
         _ => &case.observed,
@@ -205,7 +205,7 @@ fn unsafe_changes(case: &Case<'_>, say: &mut Say) {
     let may_downgrade = case.target.bootstraps().is_some_and(|given| given.allow_downgrade);
     let removes = case.applied().next().is_some() && case.applied().all(|change| change.after.is_none());
     let mut refusals = plan::check(&case.survey.scope, &case.plan, owners, removes);
-    // Another guard judges the queues and the records of clusters.
+    // Another guard checks the queues and the records of clusters.
     let judged = |id: &ResourceId| {
         let mut changes = case.plan.changes.iter().filter(|change| change.id == *id);
         matches!(id, ResourceId::Queue(_) | ResourceId::Record(_)) && changes.any(|change| change.cluster.is_some())
@@ -218,7 +218,7 @@ fn unsafe_changes(case: &Case<'_>, say: &mut Say) {
     say.refusals.extend(refusals);
 }
 
-/// Documents that do not fit into their parameters. The user's tags take most of them.
+/// Documents that do not fit into their parameters. Most of their size is user tags.
 fn too_long_documents(case: &Case<'_>, say: &mut Say) {
     let settings = ("the settings of the hub".to_owned(), case.after.document(), case.after.options.tags().0);
     let record = |record: &ClusterRecord| {
@@ -237,7 +237,7 @@ fn too_long_documents(case: &Case<'_>, say: &mut Say) {
         let sizes: Vec<String> = sizes.iter().take(3).map(|(size, key)| format!("tag `{key}` takes {size}")).collect();
         let start = if sizes.is_empty() { "" } else { "; " };
         let sentence = format!(
-            "{what} would have {length} characters, and a parameter of the standard tier holds {LONGEST}{start}{}",
+            "{what} would have {length} characters, but a standard-tier parameter holds at most {LONGEST}{start}{}",
             sizes.join(", ")
         );
         say.refusals.push(
@@ -289,7 +289,7 @@ mod tests {
             survey.observed.insert(parameter.id(), Fact::Present(parameter.clone()));
             let queue = scope().cluster_queue(&saved.parse().unwrap(), &cluster.parse().unwrap());
             let refused = refusals(&survey, &add(&[cluster]), Some(options.clone()), options).into_iter();
-            let refusal = format!("the queue of cluster `{cluster}` would be `{queue}`, which is a queue of the hub");
+            let refusal = format!("the queue of cluster `{cluster}` would be named `{queue}`, like a queue of the hub");
             assert!(refused.map(|refusal| refusal.sentence).eq((!taken).then_some(refusal)), "{saved} {cluster}");
         }
     }
@@ -308,7 +308,7 @@ mod tests {
         ] {
             let mut survey = Survey::new(scope());
             if let Some(cluster) = recorded {
-                // One that cannot be used counts too.
+                // An unusable record counts too.
                 let name = scope().record_parameter(&cluster.parse().unwrap());
                 let content = Err(BadDocument::Future(2));
                 let record = Resource::Record(Record { name, content, version: 1, tags_of_new: Tags::default() });

@@ -1,5 +1,5 @@
-//! The hub of a target: its settings before and after, its desired resources beside those that were read, and the customer keys of
-//! its queues.
+//! The hub of a target: its settings before and after, its desired resources next to those that were read, and the
+//! customer keys of its queues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ use crate::model::{
 use crate::plan;
 use crate::survey::{Saved, Survey};
 
-/// The settings before and after, of a hub that is known as far as a target changes it.
+/// The settings before and after, for a hub that is known as far as a target changes it.
 pub(super) fn known_settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
-    // A check reports what could not be read, and clusters alone need no more of the hub.
+    // A check reports failed reads, and clusters alone need nothing else from the hub.
     if matches!(target.hub, Wish::Set(_) | Wish::Remove) {
         let given = target.bootstraps().map(|given| &given.options);
         super::readable(survey, &readings(survey, survey.options().into_iter().chain(given)))?;
@@ -32,10 +32,10 @@ pub(super) fn known_settings(survey: &Survey, target: &Target) -> Result<(Option
     settings(survey, target)
 }
 
-/// The settings that the hub has, if it has any, and those that it has afterwards. Fails if a target needs settings that are
-/// lost, unknown or of a newer kibus.
+/// The current settings of the hub, if any, and its settings afterwards. Fails if a target needs settings that are
+/// lost, unknown or from a newer kibus.
 fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
-    // Without settings, the rest of the hub tells whether they are lost, and which options they had.
+    // Without settings, the rest of the hub shows whether they are lost, and which options they had.
     if matches!(survey.saved(), Saved::Absent | Saved::Bad(_)) {
         readings(survey, None);
         if survey.lacks_settings() {
@@ -51,7 +51,7 @@ fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Setti
         (_, Saved::Bad(BadDocument::Damaged(_)) | Saved::Absent) if restores => None,
         (_, Saved::Bad(bad)) => return Err(bad_settings(&survey.scope, bad, &restoring(survey))),
         (Wish::Remove, Saved::Absent) => None,
-        // The missing parameter is a finding, and the rest is compared with itself.
+        // The missing parameter is a finding; the rest is compared with itself.
         (Wish::Keep, Saved::Absent) if survey.has_lost_settings() => {
             return Ok((None, hub::live_options(&survey.scope, &survey.observed).into()));
         }
@@ -79,7 +79,7 @@ fn alarms_of_clusters(survey: &Survey) {
     }
 }
 
-/// Options with each part on request that the hub may have: those that it has saved, or every one if they are lost.
+/// Options with each optional part that the hub may have: its saved parts, or all parts if the settings are lost.
 pub(super) fn former_options(survey: &Survey) -> HubOptions {
     match survey.options() {
         Some(saved) => saved.clone(),
@@ -100,26 +100,26 @@ fn set(survey: &Survey, given: &Bootstrap, before: Settings) -> Settings {
     }
 }
 
-/// Since when a hub without settings exists: since now, or, if its settings are restored, as long as its oldest queue.
+/// Since when a hub without settings has existed: since now or, if its settings are restored, since its oldest queue was created.
 fn since(survey: &Survey, restores: bool) -> Moment {
     let queues = survey.scope.hub_queues().into_iter().filter_map(|name| survey.observed.queue(name));
     let ours = queues.filter(|queue| restores && queue.tags.belong_to(&survey.scope.bus));
     Moment(ours.map(|queue| queue.created).chain([survey.now]).min().unwrap_or_default())
 }
 
-/// The command that restores settings that are lost: with every option in which the resources differ from the defaults.
+/// The command that restores lost settings, with every option in which the resources differ from the defaults.
 pub(super) fn restoring(survey: &Survey) -> String {
     let words = ["bootstrap-hub --restore-settings".to_owned()];
     let words = words.into_iter().chain(hub::live_options(&survey.scope, &survey.observed).typed());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether clusters that are not named may be affected by a change of settings, or by one that was cut off: by a key that their
-/// queues are encrypted with, or were, or by alarms of their own. Settings that are restored change only the alarms.
+/// Whether a change of settings, or an interrupted one, may affect unnamed clusters: through a current or former key of
+/// their queues, or through their alarms. Restored settings change only the alarms.
 pub(super) fn clusters_follow(survey: &Survey, before: Option<&Settings>, after: &Settings) -> bool {
     let has_alarms = |options: &HubOptions| options.has_reader_alarms();
     let Some(before) = before else {
-        // A new hub may have clusters too: those that other tools have recorded.
+        // Even a new hub may have clusters: those that other tools have recorded.
         let live = hub::live_options(&survey.scope, &survey.observed);
         return has_alarms(&after.options) || survey.lacks_settings() && has_alarms(&live);
     };
@@ -128,18 +128,17 @@ pub(super) fn clusters_follow(survey: &Survey, before: Option<&Settings>, after:
     follows(before) || follows(after)
 }
 
-/// The settings that the hub has.
+/// The current settings of the hub.
 pub fn saved_settings(survey: &Survey) -> Result<Settings, Blocked> {
     Ok(settings(survey, &Target::add([], &Default::default()))?.1)
 }
 
-/// The options that the hub of a target has afterwards, as far as they are known.
+/// The options of the target's hub afterwards, as far as they are known.
 pub fn options_afterwards(survey: &Survey, target: &Target) -> HubOptions {
     settings(survey, target).map(|(_, after)| after.options).unwrap_or_default()
 }
 
-/// Why a target needs the archive of the router; `None` if it does not: nothing is deployed, or nothing that was deployed
-/// can be compared.
+/// Why a target needs the archive of the router; `None` if it does not: nothing will be deployed, or there is no deployed code to compare.
 pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
     if target.is_check() {
         let deployed = survey.observed.function(survey.scope.router_function());
@@ -157,13 +156,13 @@ pub(super) fn reserves_more(case: &Case<'_>) -> bool {
     case.after.options.reserved() > live_reserved(case.survey)
 }
 
-/// The concurrency that is reserved for the router now.
+/// The current reserved concurrency of the router.
 pub(super) fn live_reserved(survey: &Survey) -> Option<u32> {
     let function = survey.observed.function(survey.scope.router_function())?;
     function.reserved_concurrency
 }
 
-/// What is compared of the hub. Fails if there is no version to roll back to, or the pinned one is gone.
+/// The parts of the hub that are compared. Fails if there is no version to roll back to, or the pinned version is gone.
 pub(super) fn compared(
     survey: &Survey,
     target: &Target,
@@ -191,7 +190,7 @@ pub(super) fn compared(
             desired
         }
     };
-    // The settings remember the user's tags until no resource has them.
+    // The settings keep the user's tags until no resource has them.
     let former: BTreeSet<String> =
         before.map(|before| before.options.tags().0.into_keys().collect()).unwrap_or_default();
     for id in desired.ids().cloned().collect::<Vec<_>>() {
@@ -200,7 +199,7 @@ pub(super) fn compared(
     Ok((desired, readings(survey, [&former_options(survey), &after.options])))
 }
 
-/// The settings and the alias, on the version to roll back to. Nothing else is compared.
+/// The settings, and the alias on the version to roll back to. Nothing else is compared.
 fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Result<(Desired, Observed), Blocked> {
     let goal = router::rollback_goal(survey, version)?;
     let alias = router::moved_to(survey, goal)?;
@@ -219,8 +218,8 @@ pub(super) fn readings<'a>(survey: &Survey, requested: impl IntoIterator<Item = 
     ids.map(|id| (id.clone(), survey.resource(&id).clone())).collect()
 }
 
-/// Checks that the router has a log group, and asks for the clusters if some are named. Gives how many days the log keeps, if it
-/// does not keep everything, or why that is unknown.
+/// Checks that the router has a log group, and requests the clusters if some are named. Returns the retention of the
+/// log in days, if it is limited, or why it is unknown.
 pub fn check_log(names: bool, survey: &Survey) -> Result<Result<Option<u32>, Fault>, Blocked> {
     let scope = &survey.scope;
     if names {
@@ -232,14 +231,14 @@ pub fn check_log(names: bool, survey: &Survey) -> Result<Result<Option<u32>, Fau
         Fact::Unreadable(fault) => Ok(Err(fault.clone())),
         _ if matches!(survey.saved(), Saved::Absent) => Err(no_hub(scope)),
         _ => {
-            let sentence = format!("{id} does not exist, so what became of events is unknown");
+            let sentence = format!("{id} does not exist, so the outcome of events is unknown");
             let message = Message::new(MessageKind::Blocked, id, sentence);
             Err(message.then("to create it:", scope.kibus("bootstrap-hub")).into())
         }
     }
 }
 
-/// Checks that there is a dead-letter queue, and for a redrive also a router, that this bus manages.
+/// Checks that this bus manages a dead-letter queue and, for a redrive, a router.
 pub fn check_dead_letters(redrive: bool, survey: &Survey) -> Result<(), Blocked> {
     let Survey { scope, observed, .. } = survey;
     let id = ResourceId::Queue(scope.dead_letter_queue());
@@ -267,23 +266,23 @@ pub fn check_dead_letters(redrive: bool, survey: &Survey) -> Result<(), Blocked>
     Ok(())
 }
 
-// A message stays under the key that it was sent with, and a change of key takes up to a minute (S25). So the settings of the hub
-// keep an old key until no message can be under it.
+// A message stays encrypted with the key that it was sent with, and a change of key takes up to a minute (S25). So the
+// settings of the hub keep an old key until no message can be encrypted with it.
 
-/// What keeps events of EventBridge from queues that are encrypted with a key, or may.
+/// What keeps, or may keep, EventBridge events from queues that are encrypted with a key.
 pub(super) enum KeyProblem {
     Blocks(Message),
     Unclear(Hint),
 }
 
-/// Judges the key by its policy.
+/// Evaluates the policy of the key.
 pub(super) fn judge_key(survey: &Survey, options: &HubOptions) -> Option<KeyProblem> {
     let (scope, key) = (&survey.scope, options.key()?);
     let unclear = |why: String| {
         Some(KeyProblem::Unclear(Hint::command(
             format!(
-                "unknown whether key `{key}` allows EventBridge: {why}. Events are lost silently unless it is a customer \
-                 managed key with this statement in its policy:"
+                "unknown whether key `{key}` allows EventBridge: {why}. Events are lost silently unless it is a \
+                 customer managed key and its policy contains this statement:"
             ),
             statement(scope),
         )))
@@ -293,7 +292,7 @@ pub(super) fn judge_key(survey: &Survey, options: &HubOptions) -> Option<KeyProb
     }
     let signals = Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal));
     let rules: Vec<String> = signals.map(|signal| scope.rule_arn(&scope.rule(signal))).collect();
-    // A key of another Region is refused.
+    // A key in another Region is refused.
     let policy = is_of_region(scope, key).then(|| survey.key_policies(key));
     let why = match policy {
         Some(Fact::Unreadable(fault)) => return unclear(fault.to_string()),
@@ -315,7 +314,7 @@ pub(super) fn judge_key(survey: &Survey, options: &HubOptions) -> Option<KeyProb
     Some(KeyProblem::Blocks(finding.fixed_by(Hint::text(advice))))
 }
 
-/// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.
+/// A warning for clusters whose queues receive a key, but whose controllers have no kibus policy that would change too.
 pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> {
     let key = after.key()?;
     let rekeyed = |(queue, _): (&Queue, Standing)| queue.encryption.key() != Some(key.as_str());
@@ -326,8 +325,8 @@ pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> 
     let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));
     Some(Hint::command(
         format!(
-            "kibus manages no controller role of {}: without permission to use the key, these controllers cannot read their \
-             queues. Grant it first; to print the policy of `{first}`:",
+            "kibus does not manage the controller roles of {}: without permission to use the key, these controllers \
+             cannot read their queues. Grant it first; to print the policy for `{first}`:",
             listed(&clusters)
         ),
         survey.scope.kibus(show),
@@ -338,21 +337,21 @@ pub(super) fn statement(scope: &Scope) -> String {
     policy::key_statement(scope).pretty()
 }
 
-/// Whether SQS accepts a key: it must be of the same Region and partition (SQS developer guide, "Key management").
+/// Whether SQS accepts a key: it must be in the same Region and partition (SQS developer guide, "Key management").
 pub(super) fn is_of_region(scope: &Scope, key: &KmsKey) -> bool {
     let arn = format!("arn:{}:kms:{}:", scope.partition, scope.region);
     key.as_str().starts_with(&arn)
 }
 
-/// How long a message may be under an old key, in seconds: a change of key takes up to a minute, and a dead letter is kept for
+/// How long a message may stay encrypted with an old key, in seconds: a change of key takes up to a minute, and a dead letter is kept for
 /// 14 days (SQS API reference, `SetQueueAttributes`).
 const NEEDED: u64 = 14 * 86_400 + 60;
 
-/// How long an old key is allowed, in seconds: long enough that a run repeated within a day has no time to renew.
+/// How long an old key is allowed, in seconds: long enough that a run repeated within a day does not renew it.
 const KEPT: u64 = 15 * 86_400;
 
-/// The old keys of a hub whose queues get this key, or none. The time of an old key begins anew while a queue has it: a run
-/// that was killed may be finished days later.
+/// The old keys of a hub whose queues get this key, or none. The time of an old key restarts while a queue has it: a
+/// killed run may be finished days later.
 pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>) -> BTreeMap<KmsKey, Moment> {
     let queues = survey.observed.resources().filter_map(Resource::as_queue);
     let used: BTreeSet<&str> = queues.filter_map(|queue| queue.encryption.key()).collect();
@@ -369,7 +368,7 @@ pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>
     .collect()
 }
 
-/// Moment when each old key is allowed.
+/// Warnings about old keys that are still allowed.
 pub(super) fn old_key_warnings(survey: &Survey, settings: &Settings) -> Vec<Hint> {
     let warning = |(key, until): (&KmsKey, &Moment)| {
         if until.0 > survey.now {
@@ -381,8 +380,8 @@ pub(super) fn old_key_warnings(survey: &Survey, settings: &Settings) -> Vec<Hint
         } else {
             Hint::command(
                 format!(
-                    "old key `{key}` is still allowed for the router and the controllers, and no message can be encrypted with it \
-                 any more. To remove it:"
+                    "old key `{key}` is still allowed for the router and the controllers, but no message can still be \
+                     encrypted with it. To remove it:"
                 ),
                 survey.scope.kibus("bootstrap-hub"),
             )

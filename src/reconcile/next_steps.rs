@@ -1,11 +1,11 @@
-//! The steps that are left to a person: the Karpenter settings of each cluster, policies to attach, commands to run.
+//! The steps that are left to the user: the Karpenter settings of each cluster, policies to attach, commands to run.
 
 use super::{Case, ClusterSetting, HubSetting, LISTED, RoleOption, Wish, queue_setting, removed_records, router};
 use crate::error::Hint;
 use crate::model::{ClusterRecord, QueueField, ResourceId, Standing, by_count, first_of, policy};
 use crate::plan::{Action, Change};
 
-/// The placeholder for the queue's name in a text for several clusters.
+/// The placeholder for the queue name in a text for several clusters.
 const ANY_QUEUE: &str = "QUEUE";
 
 /// The steps after the changes.
@@ -38,7 +38,7 @@ pub(super) fn after(case: &Case<'_>) -> Vec<Hint> {
         next.extend(remind(&set));
         next.push(Hint::command("To see the commands:", scope.kibus(format!("add-cluster {} -v", first.cluster))));
     }
-    // Said once, with the first clusters.
+    // Shown once, with the first clusters.
     if case.survey.recorded().is_empty() {
         next.push(Hint::command(
             "Rules and queues of an earlier setup stay until you delete them. To find them:",
@@ -68,7 +68,7 @@ fn after_hub(case: &Case<'_>) -> Option<Hint> {
     }
 }
 
-/// Whether the policies of cluster queues change too, as that of the probe queue does.
+/// Whether the policies of cluster queues change too, like that of the probe queue.
 fn changes_cluster_queues(case: &Case<'_>) -> bool {
     let probe = ResourceId::Queue(case.survey.scope.probe_queue());
     let policies = [QueueField::Policy, QueueField::RedriveAllow];
@@ -78,7 +78,7 @@ fn changes_cluster_queues(case: &Case<'_>) -> bool {
     case.plan.changes.iter().any(changes)
 }
 
-/// Whether the Karpenter settings are shown: for a new queue, or if that is asked for.
+/// Whether to show the Karpenter settings: for a new queue, or on request.
 fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
     let new_queue = |change: &Change| {
         change.action == Action::Create && matches!(change.id, ResourceId::Queue(_)) && change.cluster.is_some()
@@ -86,7 +86,7 @@ fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
     setting.show_settings || setting.role == RoleOption::Unmanaged || case.plan.changes.iter().any(new_queue)
 }
 
-/// The policy that controller roles need where kibus does not manage one. The clusters share it.
+/// The policy that controller roles need if kibus does not manage them. The clusters share it.
 fn policy_to_attach(case: &Case<'_>) -> Option<Hint> {
     let clusters: Vec<_> = case.set.iter().filter(|record| record.role.is_none() && !record.external).collect();
     let queue = &clusters.first()?.queue;
@@ -98,7 +98,7 @@ fn policy_to_attach(case: &Case<'_>) -> Option<Hint> {
     Some(Hint::command(format!("Attach this policy to the controller {roles}:"), document.pretty()))
 }
 
-/// The setting with the name of the queue: one text for all clusters.
+/// The setting with the queue name: one text for all clusters.
 fn configure(clusters: &[&ClusterRecord]) -> Vec<Hint> {
     let (whom, queue) = whom(clusters);
     let mut steps = vec![
@@ -115,7 +115,7 @@ fn configure(clusters: &[&ClusterRecord]) -> Vec<Hint> {
     steps
 }
 
-/// The setting that should be in place.
+/// The expected setting.
 fn remind(clusters: &[&ClusterRecord]) -> Vec<Hint> {
     let (whom, queue) = whom(clusters);
     let end = if clusters.len() == 1 { "." } else { "," };
@@ -123,7 +123,7 @@ fn remind(clusters: &[&ClusterRecord]) -> Vec<Hint> {
     std::iter::once(Hint::text(setting)).chain(queues(clusters)).collect()
 }
 
-/// Whose setting a text is about, and the queue in it.
+/// The clusters of a text, and the queue in it.
 fn whom<'a>(clusters: &[&'a ClusterRecord]) -> (String, &'a str) {
     match clusters {
         [one] => (format!("Karpenter in {}", one.cluster), one.queue.as_str()),
@@ -142,7 +142,7 @@ fn queues(clusters: &[&ClusterRecord]) -> Option<Hint> {
     (clusters.len() > 1).then(|| Hint::command(format!("with the {ANY_QUEUE} of each cluster:"), lines.join("\n")))
 }
 
-/// The step before queues are deleted: each Karpenter stops using its queue.
+/// The step before queues are deleted: stop each Karpenter from using its queue.
 pub(super) fn before(case: &Case<'_>) -> Option<Hint> {
     let is_deleted = |record: &&ClusterRecord| matches!(case.survey.own_queue(record), Some((_, Standing::Ours)));
     let clusters = in_order(removed_records(case).filter(is_deleted));
@@ -158,7 +158,7 @@ pub(super) fn before(case: &Case<'_>) -> Option<Hint> {
     })
 }
 
-/// Clusters in the order in which people count.
+/// Clusters in natural order.
 fn in_order<'a>(records: impl IntoIterator<Item = &'a ClusterRecord>) -> Vec<&'a ClusterRecord> {
     let mut records: Vec<_> = records.into_iter().collect();
     records.sort_by(|a, b| by_count(a.cluster.as_str(), b.cluster.as_str()));

@@ -1,4 +1,4 @@
-//! The Karpenter setting for the name of its queue: a Helm value, from the file in `templates/karpenter`. The chart of v0.33 and
+//! The Karpenter setting for its queue name: a Helm value, from the file in `templates/karpenter`. The chart of v0.33 and
 //! later sets `INTERRUPTION_QUEUE` from it.
 
 use crate::model::document;
@@ -6,25 +6,25 @@ use crate::model::document;
 /// The Helm value. Karpenter ignores any other key silently (eksctl #7697).
 pub(super) const KEY: &str = "settings.interruptionQueue";
 
-/// The key of that value before v0.33.
+/// The key before v0.33.
 pub(super) const OLDER_KEY: &str = "settings.aws.interruptionQueueName";
 
 /// The namespace that Karpenter's own guide installs it in (upgrade guide, "Upgrading to 0.33.0").
 pub(super) const NAMESPACE: &str = "kube-system";
 
-/// The Helm values that name the queue to read, for the values file of the release. With an empty queue Karpenter reads none.
+/// The Helm values with the queue to read, for the values file of the release. With an empty name, Karpenter reads no queue.
 pub(super) fn values(queue: &str) -> String {
     let template = include_str!("../../templates/karpenter/values.yaml");
     document::yaml(document::fill_yaml_template(template, &[("queue", queue.into())]).value())
 }
 
-/// The value as `--set` takes it.
+/// The value in the form for `--set`.
 pub(super) fn assignment(queue: &str) -> String {
     format!("{KEY}={queue}")
 }
 
-/// The command that applies the value now: it upgrades the release to the version that it has, with nothing but the queue
-/// changed. The version has to be filled in: without one, Helm would take the newest.
+/// The command that applies the value now: it upgrades the release to its current version, and changes only the queue.
+/// The user must fill in the version: without one, Helm would use the newest.
 pub(super) fn helm_upgrade(queue: &str) -> String {
     format!(
         "helm upgrade karpenter oci://public.ecr.aws/karpenter/karpenter --version VERSION -n {NAMESPACE} \\\n  \

@@ -1,5 +1,5 @@
-//! The role that a cluster's Karpenter controller runs as. The record of the cluster says it. Of a cluster without a record,
-//! evidence decides, else the usual names.
+//! The role of a cluster's Karpenter controller. The record of the cluster names it. For a cluster without a record,
+//! evidence decides, or else the usual names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use crate::model::{
 };
 use crate::survey::{ListedRole, Survey};
 
-/// Which role a cluster's controller runs as.
+/// The role of a cluster's controller.
 pub(super) enum FoundRole {
-    /// This role, by these sources; by none if the command line names it.
+    /// This role, found in these sources; none if the command line names it.
     One(RoleName, BTreeSet<RoleSource>),
-    /// Kibus does not manage a policy on it.
+    /// Kibus does not manage a policy on the role.
     Unmanaged,
     /// No role, or several.
     NotOne(RoleSearch),
@@ -27,9 +27,9 @@ pub(super) enum FoundRole {
     Open,
 }
 
-/// The controller role of a cluster that is set: named now, recorded, or found.
+/// The controller role of a cluster to set: from the command line, recorded, or found.
 pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> FoundRole {
-    // The record says where to look.
+    // The record shows where to look.
     if !survey.record_answer(name).is_asked() {
         return FoundRole::Open;
     }
@@ -63,7 +63,7 @@ pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetti
                 survey.resource(&ResourceId::Role(role.clone()));
             }
         }
-        // The message about it names roles that may be meant.
+        // The message about it names roles that the user may have meant.
         FoundRole::Open | FoundRole::Missing(_) => {
             survey.listed_roles();
         }
@@ -133,9 +133,9 @@ pub fn recorded_roles(survey: &Survey) -> BTreeMap<ClusterName, BTreeSet<RoleNam
     roles.filter(|(_, roles)| !roles.is_empty()).collect()
 }
 
-/// A search with the evidence of the role, as far as it was read: EKS pod identity associations of the service account of Karpenter,
-/// and trust policies that name the cluster's issuer and that service account. Both are read, because a leftover of either may name
-/// another role than the one in use.
+/// A search with the evidence for the role, as far as it was read: EKS pod identity associations of the Karpenter
+/// service account, and trust policies that name the cluster's issuer and that service account. Both are read, because
+/// a leftover of either may name a role that is not in use.
 fn by_evidence(survey: &Survey, cluster: &ClusterName) -> RoleSearch {
     let mut search = RoleSearch { evidence: no_evidence(survey, cluster), ..RoleSearch::nothing(cluster) };
     let associations = survey.known.associations.get(cluster).and_then(Fact::present);
@@ -152,8 +152,8 @@ fn by_evidence(survey: &Survey, cluster: &ClusterName) -> RoleSearch {
     search
 }
 
-/// The role, if all evidence names the same one, and associations only in the usual namespaces of Karpenter: who may create a
-/// service account elsewhere need not be trusted with Karpenter.
+/// The role, if all evidence names the same one, and all associations are in Karpenter's usual namespaces: anyone who
+/// can create service accounts elsewhere need not be trusted with Karpenter.
 fn only_one(evidence: &RoleSearch) -> Option<(&RoleName, &BTreeSet<RoleSource>)> {
     let elsewhere = |source: &RoleSource| match source {
         RoleSource::Association(namespace) => !NAMESPACES.contains(&namespace.as_str()),
@@ -189,19 +189,19 @@ fn no_evidence(survey: &Survey, cluster: &ClusterName) -> Fact<()> {
     }
 }
 
-/// The first of the calls about evidence that failed.
+/// The first failed call for evidence.
 pub(super) fn evidence_fault(survey: &Survey) -> Option<&Fault> {
     let associations = survey.known.associations.values().filter_map(Fact::fault);
     let issuers = survey.known.oidc_issuers.values().filter_map(Fact::fault);
     associations.chain(issuers).next()
 }
 
-/// Asks for the evidence of the role of a cluster, if that decides.
+/// Requests the evidence for the role of a cluster, if it decides.
 fn seek_evidence(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) {
     if is_evidence_wanted(survey, cluster, setting) {
         survey.associations(cluster);
         survey.oidc_issuers(cluster);
-        // They have the trust policies.
+        // The roles contain the trust policies.
         survey.listed_roles();
     }
 }
@@ -212,13 +212,13 @@ pub(super) fn wanting_evidence<'a>(survey: &Survey, target: &'a Target) -> Vec<&
     set.filter_map(|(cluster, setting)| is_evidence_wanted(survey, cluster, setting).then_some(cluster)).collect()
 }
 
-/// Whether evidence decides about the role of a cluster: neither the command line nor a record names one.
+/// Whether evidence decides the role of a cluster: neither the command line nor a record names one.
 fn is_evidence_wanted(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) -> bool {
     let searches = setting.asks_eks() && setting.role == RoleOption::Search && !setting.external();
     searches && survey.record(cluster).is_none_or(|record| !record.has_own_queue() && setting.adopts())
 }
 
-/// The clusters that are recorded for the first time, and about which EKS is asked.
+/// The clusters that are recorded for the first time, and are looked up in EKS.
 pub(super) fn first_recorded<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a ClusterName> {
     let is_new =
         |cluster: &ClusterName, setting: &ClusterSetting| setting.asks_eks() && survey.record(cluster).is_none();
@@ -227,7 +227,7 @@ pub(super) fn first_recorded<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a
 
 /// The policy of a cluster on a role, which is read if it was not.
 pub(super) fn read_policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Fact<Resource> {
-    // Who may not list the policies of a role may still be allowed to read the one of kibus.
+    // A caller who is not allowed to list a role's policies may still be allowed to read kibus's policy.
     if let Fact::Unreadable(_) = survey.roles(role) {
         survey.resource(&survey.scope.controller_policy_id(cluster, role));
     }
@@ -262,7 +262,7 @@ pub(super) fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
     absent.map(|(role, _)| role.clone()).collect()
 }
 
-/// Every role of the account that was listed.
+/// Every listed role in the account.
 pub(super) fn listed(survey: &Survey) -> impl Iterator<Item = &RoleName> {
     survey.listed_roles().present().into_iter().flat_map(BTreeMap::keys)
 }

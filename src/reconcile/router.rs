@@ -1,6 +1,6 @@
-//! Which code the router should have, which version of it is live, and whether that is on purpose. Tags have no say in it: the
-//! function's code counts if it has the hash of the live version or of the router that kibus offers, and the live code if kibus
-//! published it as that version of the router.
+//! The code that the router should have, its live version, and whether that is intended. Tags do not matter: the
+//! function's code counts if it has the hash of the live version or of the router that kibus offers, and the live code
+//! if kibus published it as that version of the router.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::survey::Survey;
 
 #[derive(Clone, Debug)]
 pub enum OfferedRouter {
-    /// A router of this version. Its archive is not at hand: for this reason, or because it was not needed.
+    /// A router of this version. Its archive is not available, for this reason or because it was not needed.
     OfVersion(String, Option<String>),
     /// This code. Another build of the same version stays live.
     Packaged(Code),
@@ -27,12 +27,12 @@ pub enum OfferedRouter {
 }
 
 impl OfferedRouter {
-    /// A router of this version whose archive was not needed so far.
+    /// A router of this version whose archive has not been needed.
     pub fn of_version(version: impl Into<String>) -> Self {
         Self::OfVersion(version.into(), None)
     }
 
-    /// Its code. The hash is empty if the archive is not at hand.
+    /// Its code. The hash is empty if the archive is not available.
     fn code(&self) -> Code {
         match self {
             Self::OfVersion(version, _) => Code::of_archive(version, ""),
@@ -41,7 +41,7 @@ impl OfferedRouter {
     }
 }
 
-/// Why a command needs the archive of its router.
+/// Why a command needs the archive of the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArchiveNeed {
     Compare,
@@ -64,7 +64,7 @@ pub(super) fn to_deploy(
     }
 }
 
-/// The alias on the version that the settings pin, unless that ends.
+/// The alias on the version that the settings pin, unless the rollback ends.
 pub(super) fn kept_rollback(given: &Bootstrap, survey: &Survey) -> Result<Option<Alias>, Blocked> {
     let pinned = pinned(survey).filter(|_| !given.end_rollback);
     // Without an alias, a new one points to a new version.
@@ -72,15 +72,15 @@ pub(super) fn kept_rollback(given: &Bootstrap, survey: &Survey) -> Result<Option
     pinned.filter(|_| exists).map(|pinned| moved_to(survey, pinned)).transpose()
 }
 
-/// Keeps the version that was rolled back to, with its code and its size.
+/// Keeps the version of the rollback, with its code and its size.
 pub(super) fn keep_rollback(pinned: Alias, survey: &Survey, desired: &mut Desired) -> Option<()> {
     let shares = desired.get(&live_id(&survey.scope))?.as_alias()?.shares.clone();
     desired.insert(Resource::Alias(Alias { shares, ..pinned }));
     Some(())
 }
 
-/// Refuses what needs a new version while a rollback is kept: another option, another code that is named, or a setting that
-/// the live version does not have.
+/// During a rollback, refuses everything that needs a new version: a changed option, different named code, or a setting
+/// that the live version does not have.
 pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Message> {
     let given = case.target.bootstraps()?;
     let live = kept_rollback(given, case.survey).ok()??;
@@ -99,20 +99,18 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Message> {
     fields.extend(plan::rollback_conflicts(&wanted, &live));
     let version = live.moves_to.or(live.version).unwrap_or_default();
     let sentence = format!(
-        "a rollback keeps version {version} of the router live, and a new version is needed to change: {}",
+        "a rollback keeps version {version} of the router live, but these changes need a new version: {}",
         listed(&fields)
     );
     let scope = &case.survey.scope;
     (!fields.is_empty()).then(|| {
-        Message::refusal(FindingCode::OptionNotApplicable, live_id(scope), sentence).then(
-            "a rollback is kept until you end it; to end it and apply the change",
-            scope.again(" --router-latest"),
-        )
+        Message::refusal(FindingCode::OptionNotApplicable, live_id(scope), sentence)
+            .then("a rollback lasts until you end it; to end it and apply the change", scope.again(" --router-latest"))
     })
 }
 
-/// Keeps another build of the offered version live, unless the user named one, or a version is published for another reason:
-/// that has the code of the function, as the plan then shows.
+/// Keeps another build of the offered version live, unless the user named one, or a version is published for another
+/// reason: that version has the code of the function, as the plan then shows.
 pub(super) fn keep_build(
     router: &OfferedRouter,
     survey: &Survey,
@@ -129,8 +127,8 @@ pub(super) fn keep_build(
     Some(())
 }
 
-/// The code that a check expects of the function: the one that it has if that is the live code, the offered code, or the
-/// code that was rolled back. Without a live version or an archive there is nothing to compare it with.
+/// The code that a check expects on the function: its current code if that is the live code, the offered code, or the
+/// code that was rolled back. Without a live version or an archive, there is nothing to compare it with.
 pub(super) fn expected_code(router: &OfferedRouter, survey: &Survey) -> Code {
     let offered = router.code();
     let Some(function) = survey.observed.function(survey.scope.router_function()) else {
@@ -146,8 +144,8 @@ pub(super) fn expected_code(router: &OfferedRouter, survey: &Survey) -> Code {
     }
 }
 
-/// Expects the live version to have the code that it has, if kibus published it and the user named no other; after a
-/// rollback, also the size of that version.
+/// Expects the live version to have its current code, if kibus published it and the user named no other; after a
+/// rollback, also its current size.
 pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut Desired) -> Option<()> {
     let wanted = desired.get(&live_id(&survey.scope))?.as_alias()?;
     let pinned = pinned(survey).and_then(|pinned| moved_to(survey, pinned).ok());
@@ -165,11 +163,11 @@ pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut
     Some(())
 }
 
-/// Fixes other code than the named one by the command that names it, and what a kept rollback prevents by the command that
-/// ends it.
+/// The fix for code that differs from the named code is the command that names it; the fix for changes that a rollback
+/// prevents is the command that ends it.
 pub(super) fn fix_by_option(case: &Case<'_>, findings: &mut [Message]) {
     let alias = live_id(&case.survey.scope);
-    // A conflict keeps the pinned version from being expected.
+    // After a conflict, the pinned version is not the expected one.
     let pinned = rolled_back(case.survey);
     let wanted = case.desired.get(&alias).and_then(Resource::as_alias);
     let is_prevented = pinned.is_some_and(|pinned| wanted.is_none_or(|wanted| wanted.version != pinned.version));
@@ -189,7 +187,7 @@ pub(super) fn fix_by_option(case: &Case<'_>, findings: &mut [Message]) {
     }
 }
 
-/// What there is to say about live code that stays: it is another build than the offered one, or was not compared.
+/// Warnings about live code that stays: it is a different build than the offered one, or was not compared.
 pub(super) fn build_warning(router: &OfferedRouter, survey: &Survey, desired: &Desired) -> Option<Hint> {
     let live = &published(survey)?.settings.code;
     let Code { version, sha256 } = live;
@@ -206,7 +204,7 @@ pub(super) fn build_warning(router: &OfferedRouter, survey: &Survey, desired: &D
         OfferedRouter::Named(..) => None,
         _ if offered.version != *version => {
             let ours = &offered.version;
-            Some(not_compared(&format!("router {version} is live, and this kibus has {ours}")))
+            Some(not_compared(&format!("router {version} is live, but this kibus has {ours}")))
         }
         OfferedRouter::OfVersion(_, missing) => missing.as_deref().map(not_compared),
         OfferedRouter::Packaged(code) => (code.sha256 != *sha256).then(|| {
@@ -223,8 +221,8 @@ pub(super) fn build_warning(router: &OfferedRouter, survey: &Survey, desired: &D
     }
 }
 
-/// The code of the function, if it stays: it is the live code and of the offered version, or while a rollback is kept, the
-/// live code or the code that was rolled back.
+/// The code of the function, if it stays: it is the live code and has the offered version or, during a rollback, it is
+/// the live code or the code that was rolled back.
 pub(super) fn staying(
     router: &OfferedRouter,
     given: &Bootstrap,
@@ -240,14 +238,13 @@ pub(super) fn staying(
     (function.code.sha256 == code.sha256 && function.architecture == architecture).then_some(code)
 }
 
-/// The live code, if it is of the offered version and runs on this architecture.
+/// The live code, if it has the offered version and runs on this architecture.
 fn same_version<'a>(router: &OfferedRouter, survey: &'a Survey, architecture: Architecture) -> Option<&'a Code> {
     let live = &published(survey)?.settings;
     (live.code.version == router.code().version && live.architecture == architecture).then_some(&live.code)
 }
 
-/// Whether this is the code of the latest version, from which a rollback went back. If that version could not be read, a
-/// finding says so.
+/// Whether this is the code of the latest version, which was rolled back. If that version could not be read, a finding reports it.
 fn is_rolled_back(survey: &Survey, code: &Code) -> bool {
     let later = rolled_back(survey).and_then(Alias::later);
     match later.map(|later| survey.versions(&later)) {
@@ -263,7 +260,7 @@ fn with_code(alias: &Alias, code: Code) -> Resource {
     Resource::Alias(alias)
 }
 
-/// The id of the live alias, which is known before it exists.
+/// The id of the live alias, which is known even before the alias exists.
 pub(super) fn live_id(scope: &Scope) -> ResourceId {
     ResourceId::Alias(scope.router_function(), LIVE.to_owned())
 }
@@ -288,7 +285,7 @@ pub(super) fn rolled_back(survey: &Survey) -> Option<&Alias> {
     published(survey).filter(|live| live.version == Some(pinned))
 }
 
-/// The version that a rollback makes live. Without a number, a rollback that was begun before is finished.
+/// The version that a rollback makes live. Without a number, an unfinished rollback is completed.
 pub(super) fn rollback_goal(survey: &Survey, version: Option<u64>) -> Result<u64, Blocked> {
     let live = live_alias(&survey.scope, &survey.observed).ok_or_else(|| no_hub(&survey.scope))?;
     match pinned(survey) {
@@ -312,8 +309,7 @@ fn no_version(scope: &Scope, none: &NoRollbackVersion) -> Blocked {
         message = message.note("kibus has published no other version");
     }
     if let Some(from) = none.rolled_back_from {
-        let note =
-            format!("the router was rolled back from version {from}, and a rollback goes to earlier versions only");
+        let note = format!("the router was rolled back from version {from}, and only earlier versions are available");
         message = message.note(note).then("to end the rollback and upgrade again:", scope.kibus(END_ROLLBACK));
     }
     message.into()
@@ -322,11 +318,11 @@ fn no_version(scope: &Scope, none: &NoRollbackVersion) -> Blocked {
 /// A version to roll back to that was deleted, or that kibus did not publish.
 fn unusable_version(scope: &Scope, sentence: String) -> Blocked {
     Message::new(MessageKind::Refused, "version", sentence)
-        .then("if a rollback keeps it, end the rollback:", scope.kibus(END_ROLLBACK))
+        .then("if a rollback pins it, end the rollback:", scope.kibus(END_ROLLBACK))
         .into()
 }
 
-/// The live alias once it points to this version. Fails if kibus did not publish it: its code is unknown.
+/// The live alias pointing to this version. Fails if kibus did not publish the version: its code is unknown.
 pub(super) fn moved_to(survey: &Survey, version: u64) -> Result<Alias, Blocked> {
     let live = live_alias(&survey.scope, &survey.observed).ok_or_else(|| no_hub(&survey.scope))?;
     let alias = if live.version == Some(version) {
@@ -371,8 +367,8 @@ pub(super) fn why_not_newest(survey: &Survey) -> Option<String> {
     let (latest, live) = (&function.settings.code, &alias.settings.code);
     if latest.sha256 != live.sha256 {
         return Some(format!(
-            "the function has other code (SHA-256 {}): an update was interrupted or failed its self-test, or the code or \
-             the alias was changed by other means",
+            "the function has different code (SHA-256 {}): an update was interrupted or failed its self-test, or \
+             something else changed the code or the alias",
             latest.sha256
         ));
     }

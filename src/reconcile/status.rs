@@ -1,4 +1,4 @@
-//! `status`: what flows, what is wrong, and what to do first. The findings are those of a check that only reads.
+//! `status`: traffic, problems and the first steps to take. The findings are those of a read-only check.
 
 use std::collections::BTreeMap;
 
@@ -13,33 +13,33 @@ use crate::model::{
 use crate::plan::Plan;
 use crate::survey::{Query, Saved, Survey};
 
-/// By how many seconds a heartbeat may be counted later by SQS than by the router, which writes a metric that others may write too.
+/// How many seconds later SQS may count a heartbeat than the router, whose metric others can write too.
 const LATE: u64 = 900;
-/// How many things that are unknown for the same reason are named.
+/// How many items with the same unknown reason are named.
 const NAMED: usize = 2;
 /// How many events of a named cluster are shown.
 const EVENTS: usize = 5;
 
-/// The state of the hub and its clusters. What is null is unknown.
+/// The state of the hub and its clusters. Null values are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "StatusObject"))]
 pub struct StatusReport {
     pub router: Option<RouterReport>,
-    /// An explanation if the live router is not the newest one.
+    /// The explanation if the live router is not the newest one.
     pub standing: Option<String>,
-    /// Messages that wait in the hub queue.
+    /// Messages waiting in the hub queue.
     pub waiting: Option<u64>,
     pub dead_letters: Option<u64>,
-    /// When the router last counted a heartbeat, of the last day. Null, too, if there is none.
+    /// When the router last counted a heartbeat in the last day. Also null if there is none.
     pub last_heartbeat: Option<String>,
-    /// When SQS last counted a message sent to the probe queue, of the last day: a heartbeat or another probe. Null, too, if there is none.
+    /// When SQS last counted a message sent to the probe queue in the last day: a heartbeat or another probe. Also null if there is none.
     pub last_sent_to_probe_queue: Option<String>,
-    /// The longest time from an event to its delivery in the last day, in milliseconds. Null, too, if there was no delivery.
+    /// The longest time from an event to its delivery in the last day, in milliseconds. Also null if there was no delivery.
     pub slowest_delivery: Option<i64>,
     pub alarms: AlarmReport,
     /// The clusters that are shown.
     pub traffic: Vec<ClusterTraffic>,
-    /// What is unknown, and why: a line for each cause.
+    /// What is unknown, and why: one line per cause.
     pub unknown: Vec<String>,
     /// The last heartbeat in words; `None` for a hub without one.
     #[serde(skip)]
@@ -56,7 +56,7 @@ pub struct StatusReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RouterObject"))]
 pub struct RouterReport {
-    // Its version, of kibus; empty if kibus did not publish it.
+    // Its kibus version; empty if kibus did not publish it.
     pub version: String,
     /// The version number that Lambda assigned.
     pub published: Option<u64>,
@@ -85,7 +85,7 @@ pub struct FiringAlarm {
     pub name: String,
 }
 
-/// What flows through the queue of a cluster. What is null is unknown.
+/// The traffic through the queue of a cluster. Null values are unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "TrafficObject"))]
 pub struct ClusterTraffic {
@@ -94,22 +94,22 @@ pub struct ClusterTraffic {
     pub queue: QueueName,
     pub waiting: Option<u64>,
     pub in_flight: Option<u64>,
-    /// Whether something asked the queue for messages in the last hour.
+    /// Whether something polled the queue in the last hour.
     pub read: Option<bool>,
-    /// When something last did, of the last day, within five minutes. Null, too, if nothing did.
+    /// When something last did so in the last day, to within five minutes. Also null if nothing did.
     pub last_read: Option<String>,
     /// Messages that were sent to the queue in the last day, as SQS counted them.
     pub sent: Option<u64>,
     /// The newest events of the last day, the newest first: one, or some of a named cluster.
     pub last_events: Vec<LoggedEvent>,
-    /// Whether an event that is not here may be newer than these.
+    /// Whether there may be a newer event that is not listed.
     pub events_unknown: bool,
-    // For how many seconds nothing has read it.
+    // For how many seconds nothing has read the queue.
     #[serde(skip)]
     pub unread_for: Option<u64>,
 }
 
-/// What [`listed`] will certainly ask for.
+/// What [`listed`] will certainly request.
 pub fn guess(survey: &Survey) -> Query {
     Query { resources: hub::ids(&survey.scope, None), records: true, ..Query::default() }
 }
@@ -117,7 +117,7 @@ pub fn guess(survey: &Survey) -> Query {
 /// The clusters of a hub.
 ///
 /// # Errors
-/// When there is no hub, or it is unknown whether there is one.
+/// If there is no hub, or it is unknown whether there is one.
 pub fn listed(survey: &Survey) -> Result<Vec<ClusterSummary>, Blocked> {
     hub_of_target::readings(survey, survey.options());
     survey.records();
@@ -139,7 +139,7 @@ pub fn listed(survey: &Survey) -> Result<Vec<ClusterSummary>, Blocked> {
 /// The status of a hub and of the clusters that the target checks, with the findings about them.
 ///
 /// # Errors
-/// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
+/// If there is no hub, or it is unknown whether there is one, or a name matches nothing.
 pub fn status(survey: &Survey, target: &Target) -> Result<(StatusReport, Intent), Blocked> {
     let mut listed = listed(survey)?;
     clusters::check_names(survey, &target.clusters.keys().cloned().collect())?;
@@ -184,7 +184,7 @@ fn time(seconds: u64) -> String {
     Moment(seconds).into()
 }
 
-/// Seconds as people say how long ago something was.
+/// Seconds as a human-readable age.
 pub fn minutes(seconds: u64) -> String {
     match seconds / 60 {
         minutes @ 0..120 => format!("{minutes} min"),
@@ -250,7 +250,7 @@ fn queues_are(count: usize) -> String {
     if count == 1 { "a queue is".to_owned() } else { format!("{count} queues are") }
 }
 
-/// Why something is unknown, each cause once.
+/// Why something is unknown; each cause appears once.
 fn unknown(survey: &Survey) -> Vec<String> {
     let known = &survey.known;
     let resources = survey.observed.faults().map(|(id, fault)| (Subject::from(id.clone()).to_string(), fault));
@@ -271,7 +271,7 @@ fn unknown(survey: &Survey) -> Vec<String> {
     let log_is_long = known.last_events.present().is_some_and(|events| !events.complete);
     lines.extend(
         log_is_long
-            .then(|| "the last events of some clusters: the newest page of the log has none of theirs".to_owned()),
+            .then(|| "the last events of some clusters: the newest page of the log has none for them".to_owned()),
     );
     lines
 }

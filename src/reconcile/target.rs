@@ -1,5 +1,5 @@
-//! What should be true of a hub and its clusters afterwards. Each command makes a target from its arguments; the commands
-//! that change something, and `verify`, differ in nothing else.
+//! What should be true for a hub and its clusters afterwards. Each command creates a target from its arguments;
+//! changing commands and `verify` differ only in their targets.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -14,15 +14,15 @@ use crate::model::{
 };
 use crate::survey::{Query, Survey};
 
-/// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
+/// For up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
 const BY_NAME: usize = 10;
 
-/// What should be true afterwards of a hub, of a cluster, or of all clusters that are not named, which nothing sets.
+/// What should be true afterwards for a hub, for a cluster, or for all unnamed clusters, which are never set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish<S = Infallible> {
-    /// It stays as it is. Of a hub, what the clusters need is read; clusters follow the key and the alarms of a hub that is set.
+    /// It stays unchanged. For a hub, only what the clusters need is read; clusters follow the key and the alarms of a hub that is set.
     Leave,
-    /// As it is saved. Differences are findings.
+    /// It should match its saved state. Differences are findings.
     Keep,
     Set(S),
     /// It does not exist.
@@ -44,44 +44,44 @@ pub struct Target {
     /// The router of this kibus, for a hub that is set or kept.
     pub router: OfferedRouter,
     pub clusters: BTreeMap<ClusterName, Wish<ClusterSetting>>,
-    /// The clusters that are not named.
+    /// The unnamed clusters.
     pub others: Wish,
-    /// Whether a cluster that is removed and does not exist is skipped without an error or a warning.
+    /// Whether a cluster to remove that does not exist is skipped without an error or a warning.
     pub ignore_missing: bool,
     pub check: Check,
 }
 
-/// How far a check goes. Each also does what those before it do.
+/// The depth of a check. Each level includes the previous ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
     /// It reads.
     Look,
-    /// The live router tests itself, and messages that wait are counted again.
+    /// The live router runs its self-test, and waiting messages are counted again.
     #[default]
     Test,
-    /// The bus and the clusters are probed, once all else is known: that takes long.
+    /// The bus and the clusters are probed, after everything else is known, because it takes long.
     Probe,
 }
 
-/// What is set of a hub.
+/// What a command sets on a hub.
 #[derive(Clone, Debug)]
 pub enum HubSetting {
     /// All of it.
     Bootstrap(Box<Bootstrap>),
-    /// This version of the router is live, else the one before.
+    /// This version of the router is live, or else the previous one.
     RollBack(Option<u64>),
 }
 
-/// A hub by these options, else the saved ones, else the defaults.
+/// A hub with these options, else the saved ones, else the defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Bootstrap {
-    /// The options that are given.
+    /// The given options.
     pub options: HubOptions,
     /// Whether an older router may replace a newer one.
     pub allow_downgrade: bool,
-    /// Whether a rollback ends, so that the router of this kibus replaces the version that was rolled back to.
+    /// Whether a rollback ends, so that the router of this kibus replaces the pinned version.
     pub end_rollback: bool,
-    /// Whether the settings are written although resources of the hub exist without them, or over damaged ones.
+    /// Whether the settings are written even if resources of the hub exist without them, or if they are damaged.
     pub restore_settings: bool,
     pub removed: RemovedTags,
 }
@@ -89,16 +89,16 @@ pub struct Bootstrap {
 /// The user's tags that a command removes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct RemovedTags {
-    /// Key of a tag to remove; repeat for more.
+    /// Key of a tag to remove; repeatable.
     #[arg(long, env = "KIBUS_UNTAG", value_name = "KEY", value_delimiter = ',', value_parser = tag_key, hide_short_help = true)]
     pub untag: Vec<String>,
 }
 
 impl RemovedTags {
-    /// Refuses tags that are also set.
+    /// Rejects tags that are also set.
     pub fn beside(&self, tags: &Tags) -> Result<(), Error> {
         self.untag.iter().find(|key| tags.get(key).is_some()).map_or(Ok(()), |key| {
-            let message = format!("--tag sets tag `{}`, and --untag removes it", key.escape_debug());
+            let message = format!("--tag sets tag `{}`, but --untag removes it", key.escape_debug());
             Err(Error::usage(message).hint("pass only one of the two for a tag"))
         })
     }
@@ -109,22 +109,22 @@ impl RemovedTags {
 pub struct ClusterSetting {
     #[arg(skip)]
     pub role: RoleOption,
-    /// Do not ask EKS whether a new cluster exists, nor for its controller role.
+    /// Do not look up new clusters and their controller roles in EKS.
     #[arg(long, env = "KIBUS_NO_EKS_CHECK", num_args = 0..=1, require_equals = true,
         default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
         hide_possible_values = true, hide_short_help = true)]
     pub no_eks_check: Option<bool>,
-    /// Tag to add to the queue, or to change; repeat for more.
+    /// Tag to add or change on the queue; repeatable.
     #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
     pub tags: Vec<UserTag>,
     #[command(flatten)]
     pub removed: RemovedTags,
-    /// Record a queue that another tool manages, with the permission of the controller; kibus writes to neither.
+    /// Record a queue that another tool manages, with the controller's permission; kibus changes neither.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL",
         value_parser = BoolishValueParser::new(), hide_possible_values = true,
         conflicts_with_all = ["adopt", "tags", "untag", "controller_role", "no_controller_role"])]
     pub external: Option<bool>,
-    /// Make a queue that exists kibus's own: its policy is replaced, and remove-cluster deletes it.
+    /// Take over an existing queue: kibus replaces its policy, and remove-cluster deletes it.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL",
         value_parser = BoolishValueParser::new(), hide_possible_values = true)]
     pub adopt: Option<bool>,
@@ -134,7 +134,7 @@ pub struct ClusterSetting {
 }
 
 impl ClusterSetting {
-    /// Whether EKS is asked about the cluster when it is recorded for the first time.
+    /// Whether the cluster is looked up in EKS when it is recorded for the first time.
     pub(super) fn asks_eks(&self) -> bool {
         self.no_eks_check != Some(true)
     }
@@ -165,7 +165,7 @@ fn tag_key(key: &str) -> Result<String, NameError> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RoleOption {
-    /// Not set: the recorded role, else the one that EKS and trust policies show, else the one with a usual name.
+    /// Not set: the recorded role, else the role found in EKS and trust policies, else the role with a usual name.
     #[default]
     Search,
     /// This role, or this pattern of names.
@@ -179,7 +179,7 @@ impl Target {
         Self::of_hub(Wish::Set(HubSetting::Bootstrap(Box::new(bootstrap))), Wish::Leave)
     }
 
-    /// A router that is rolled back to this version, else to the one before.
+    /// A router that is rolled back to this version, or else to the previous one.
     pub fn rollback(version: Option<u64>) -> Self {
         Self::of_hub(Wish::Set(HubSetting::RollBack(version)), Wish::Leave)
     }
@@ -189,7 +189,7 @@ impl Target {
         Self::of_hub(Wish::Remove, Wish::Remove)
     }
 
-    /// Clusters that are recorded, all by one setting.
+    /// Clusters to record, all with the same setting.
     pub fn add(names: impl IntoIterator<Item = ClusterName>, setting: &ClusterSetting) -> Self {
         Self::of_clusters(names, &Wish::Set(setting.clone()))
     }
@@ -198,7 +198,7 @@ impl Target {
         Self { ignore_missing, ..Self::of_clusters(names, &Wish::Remove) }
     }
 
-    /// The hub as it has saved, and these clusters, or all if there are none.
+    /// The hub with its saved settings, and these clusters, or all if there are none.
     pub fn keep(names: impl IntoIterator<Item = ClusterName>) -> Self {
         let named = Self::of_clusters(names, &Wish::Keep);
         Self { hub: Wish::Keep, others: if named.clusters.is_empty() { Wish::Keep } else { Wish::Leave }, ..named }
@@ -222,12 +222,12 @@ impl Target {
         }
     }
 
-    /// Whether the target says what should be as it is, so that differences are findings and nothing is changed.
+    /// Whether the target is a check: differences are findings, and nothing is changed.
     pub fn is_check(&self) -> bool {
         matches!(self.hub, Wish::Keep)
     }
 
-    /// The options of a hub that is set.
+    /// The options for a hub that is set.
     pub(super) fn bootstraps(&self) -> Option<&Bootstrap> {
         match &self.hub {
             Wish::Set(HubSetting::Bootstrap(bootstrap)) => Some(bootstrap),
@@ -235,12 +235,12 @@ impl Target {
         }
     }
 
-    /// Of what applies to every target.
+    /// For everything that applies to every target.
     pub(super) fn is_any(&self) -> bool {
         true
     }
 
-    /// Whether the target is also about clusters that are not named.
+    /// Whether the target also covers unnamed clusters.
     pub(super) fn is_of_all(&self) -> bool {
         self.others != Wish::Leave
     }
@@ -253,7 +253,7 @@ impl Target {
         self.bootstraps().is_some()
     }
 
-    /// Whether the options of the hub decide what is planned for the hub itself.
+    /// Whether the options of the hub determine the plan for the hub itself.
     pub(super) fn plans_hub(&self) -> bool {
         self.is_check() || self.sets_hub()
     }
@@ -285,7 +285,7 @@ impl Target {
         self.others == Wish::Keep || matches!(self.clusters.get(cluster), Some(Wish::Keep))
     }
 
-    /// Whether a queue is checked that is of this cluster, or of one that is not known.
+    /// Whether a queue of this cluster, or of an unknown cluster, is checked.
     pub(super) fn checks_queue(&self, cluster: Option<&ClusterName>) -> bool {
         cluster.map_or(self.others == Wish::Keep, |cluster| self.checks(cluster))
     }
@@ -298,7 +298,7 @@ impl Target {
         }
     }
 
-    /// A survey for this target in which nothing is read yet, and what a pass will certainly ask for.
+    /// An empty survey for this target, and what a pass will certainly request.
     pub fn survey(&self, scope: Scope) -> (Survey, Query) {
         let mut survey = Survey::new(scope);
         survey.new_template = self.bootstraps().and_then(|given| given.options.queue_name.clone());
@@ -306,8 +306,8 @@ impl Target {
         (survey, guess)
     }
 
-    /// What a pass for this target will certainly ask for, if the hub has the names of queues that the survey begins with: no
-    /// command pays a round trip for it.
+    /// What a pass for this target will certainly request, if the hub has the queue names that the survey begins with.
+    /// This saves every command a round trip.
     fn guess(&self, survey: &Survey) -> Query {
         let is_check = self.is_check();
         let is_few = self.set().count() <= BY_NAME;
@@ -321,7 +321,7 @@ impl Target {
             tagged_queues: is_check || self.others == Wish::Remove,
             listed_roles: is_check || self.others == Wish::Remove,
             function_mappings: is_check,
-            // Calls that must follow each other: a check, which has a second round, makes them beside those of that round.
+            // Calls that depend on each other: a check, which has a second round anyway, makes them in parallel with that round.
             function_permissions: self.sets_hub(),
             dropped_clusters: self.checks_all(),
             event_rules: is_check,
@@ -335,7 +335,7 @@ impl Target {
         for (name, setting) in self.set().filter(|(_, setting)| !setting.external()) {
             match &setting.role {
                 RoleOption::Unmanaged => {}
-                // The named roles of many clusters are read one by one, if needed.
+                // For many clusters, named roles are read one by one, if needed.
                 RoleOption::Named(template) if is_few => guess.roles.extend(template.role(name).ok()),
                 RoleOption::Named(_) => {}
                 RoleOption::Search if is_few => guess.roles.extend(usual_roles(name)),
@@ -346,14 +346,14 @@ impl Target {
     }
 }
 
-/// The recorded clusters that a target keeps as they are.
+/// The recorded clusters that a target leaves unchanged.
 pub fn checked_clusters<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a ClusterRecord> {
     let mut kept = survey.recorded();
     kept.retain(|name, _| target.checks(name));
     kept
 }
 
-/// These clusters by their queues.
+/// These clusters, by their queues.
 pub(super) fn checked_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueName, ClusterName> {
     let checked = checked_clusters(survey, target).into_iter();
     checked.map(|(name, record)| (record.queue.clone(), name)).collect()

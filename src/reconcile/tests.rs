@@ -1,4 +1,4 @@
-//! Plans and checks of a hub with one cluster. The rooms below have what their names say.
+//! Plans and checks of a hub with one cluster. The modules below cover what their names say.
 
 mod clusters;
 mod external;
@@ -141,7 +141,7 @@ fn code() -> Code {
     Code::of_archive("0.2.0", "aa")
 }
 
-/// The router of this kibus, at hand.
+/// The router of this kibus, packaged.
 fn packaged() -> OfferedRouter {
     OfferedRouter::Packaged(code())
 }
@@ -163,7 +163,7 @@ fn bootstrap_with(given: Bootstrap, router: OfferedRouter) -> Target {
     Target { router, ..Target::bootstrap(given) }
 }
 
-/// A setting of a cluster with this role, about which EKS is not asked.
+/// A setting for a cluster with this role, without the EKS lookup.
 fn with_role(role: &str) -> ClusterSetting {
     let role = RoleOption::Named(role.parse().unwrap());
     ClusterSetting { role, no_eks_check: Some(true), ..ClusterSetting::default() }
@@ -258,12 +258,12 @@ fn queues(intent: &Intent) -> String {
     queues.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// A target, a marked queue, whether it is waited for, and the changes of queues if it is gone then, or if its mark is not
-/// waited for or young, and if the mark is old.
+/// A target, a marked queue, whether kibus waits for it, the queue changes if it is then gone, or if its mark is young
+/// or does not cause a wait, and the queue changes if the mark is old.
 type Row = (Target, &'static str, bool, &'static str, &'static str);
 
-/// S9: a mark excuses one wait, before the plan, of what would create the queue. No mark deletes one: `sqs:TagQueue` is enough to
-/// set it.
+/// S9: a mark justifies one wait, before a plan that would create the queue. A mark never leads to a delete:
+/// `sqs:TagQueue` is enough to set it.
 #[test]
 fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
     let rekeyed = "update karpenter-base, update kibus-hub, update kibus-hub-dlq, update kibus-probe";
@@ -294,7 +294,7 @@ fn has_left(survey: &mut Survey, queue: QueueName) {
     survey.known.leaving_queues.insert(queue, Fact::Absent);
 }
 
-/// Of the hub, only its queue exists, with a young mark of a delete.
+/// Only the hub queue exists, with a young deletion mark.
 fn with_only_a_leaving_hub_queue() -> Survey {
     let mut survey = survey();
     mark(&mut survey, "kibus-hub", YOUNG);
@@ -302,7 +302,7 @@ fn with_only_a_leaving_hub_queue() -> Survey {
     survey
 }
 
-/// A teardown that is repeated at once still sees what it has deleted, and waits until it is gone.
+/// A teardown that is repeated immediately still sees what it has deleted, and waits until it is gone.
 #[test]
 fn s9_a_queue_that_only_waits_for_its_delete_is_nothing_to_tear_down() {
     let mut survey = with_only_a_leaving_hub_queue();
@@ -314,7 +314,7 @@ fn s9_a_queue_that_only_waits_for_its_delete_is_nothing_to_tear_down() {
     assert!(intent.plan.is_empty() && intent.warnings.is_empty(), "{intent:?}");
 }
 
-/// A mark that somebody renews lets no hub start with a queue that was prepared for it.
+/// Even if someone keeps renewing the mark, no hub starts with a queue that was prepared for it.
 #[test]
 fn s9_a_marked_queue_that_stays_without_settings_is_a_part_of_a_hub() {
     let mut survey = with_only_a_leaving_hub_queue();
@@ -326,8 +326,7 @@ fn s9_a_marked_queue_that_stays_without_settings_is_a_part_of_a_hub() {
 
 #[test]
 fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
-    let warning =
-        "messages wait in queue `kibus-hub` (about 3): SQS deletes those older than 1h when the retention is lowered";
+    let warning = "messages are waiting in queue `kibus-hub` (about 3): SQS deletes messages older than 1h when the retention is lowered";
     for (name, retention, depth, said) in [
         ("lower", Some("3600"), [2, 1], warning),
         ("lower, and empty", Some("3600"), [0, 0], ""),
@@ -342,7 +341,7 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
     }
 }
 
-/// A look for waiting probes receives messages, which nobody asked of the queues of other clusters.
+/// A look for waiting probes receives messages, which must not happen on the queues of other clusters.
 #[test]
 fn a_check_of_named_clusters_tries_no_other_queues() {
     let queues = ["kibus-hub", "kibus-hub-dlq", "kibus-probe", QUEUE];
@@ -376,7 +375,7 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
     }
 }
 
-/// Someone removes `kms:ViaService` from the policies that allow the key. The same key stays allowed: one call replaces each.
+/// Someone removes `kms:ViaService` from the policies that allow the key. The key stays allowed: one call replaces each policy.
 #[test]
 fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
     let mut survey = survey_of(with_key(KEY));
@@ -403,7 +402,7 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
     }
 }
 
-/// An operator who may not write IAM may not be allowed to read it either.
+/// An operator who cannot write to IAM may not be able to read it either.
 #[test]
 fn a_role_that_kibus_does_not_manage_is_not_searched() {
     for (role, searches) in [(RoleOption::Unmanaged, false), (RoleOption::Search, true)] {

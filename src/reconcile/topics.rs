@@ -1,5 +1,5 @@
-//! The SNS topics of a hub: the router publishes notices to one, and CloudWatch alarms to the other. One that cannot work is refused
-//! before anything is made.
+//! The SNS topics of a hub: the router publishes notices to one, and CloudWatch alarms to the other. A topic that
+//! cannot work is refused before any change.
 
 use super::blocked::unanswered;
 use super::{Case, OPTIONS, Say};
@@ -12,17 +12,17 @@ use crate::model::{
 };
 use crate::survey::Survey;
 
-/// The alias of the key of AWS for topics.
+/// The alias of the AWS managed key for topics.
 const KEY_OF_AWS: &str = "alias/aws/sns";
 
-/// Refuses a topic of another account or Region, and one whose name does not fit into the handler, where the router finds it.
+/// Refuses a topic in another account or Region, and one whose name does not fit into the handler, from which the router reads it.
 pub(super) fn unusable(scope: &Scope, options: &HubOptions) -> Option<Message> {
     let Scope { account, region, .. } = scope;
     let topics =
         [("alarms", options.alarm_topic(), "alarms notify"), ("notify", options.topic(), "the router publishes to")];
     for (option, topic, who) in topics {
         if let Some(topic) = topic.filter(|topic| !is_here(scope, topic)) {
-            let sentence = format!("`{topic}` is not a topic of account {account} in {region}, and {who} no other");
+            let sentence = format!("`{topic}` is not a topic of account {account} in {region}; {who} no other topic");
             return Some(refusal(scope, option, sentence));
         }
     }
@@ -30,7 +30,7 @@ pub(super) fn unusable(scope: &Scope, options: &HubOptions) -> Option<Message> {
     let handler = RouterHandler::of_hub(&scope.bus, options).to_string();
     let over = handler.len().checked_sub(LONGEST_HANDLER + 1)? + 1;
     let sentence = format!(
-        "the name of topic `{}` has more than the {} characters that this bus and --queue-name leave in the handler of the router",
+        "the name of topic `{}` is longer than the {} characters that this bus and --queue-name leave in the router's handler",
         topic.name(),
         topic.name().len().saturating_sub(over)
     );
@@ -49,7 +49,7 @@ fn refusal(scope: &Scope, option: &str, sentence: String) -> Message {
     Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence).then(text, scope.kibus(without))
 }
 
-/// The topic of notices: the router may use no customer key.
+/// The topic for notices: the router is not allowed to use a customer key.
 pub(super) fn of_notices(case: &Case<'_>, say: &mut Say) {
     let Some(topic) = case.after.options.topic() else {
         return;
@@ -60,18 +60,18 @@ pub(super) fn of_notices(case: &Case<'_>, say: &mut Say) {
         Ok(None) => {}
         Ok(Some(_)) => {
             let sentence = format!(
-                "topic `{name}` is encrypted with key `{key}`, which the router may not use: it publishes to topics without a key, \
-                 and to those under `{KEY_OF_AWS}`"
+                "topic `{name}` is encrypted with key `{key}`, which the router is not allowed to use: it can publish \
+                 to topics without a key, and to topics encrypted with `{KEY_OF_AWS}`"
             );
             say.refusals.push(refusal(&case.survey.scope, "notify", sentence));
         }
         Err(why) => say.warn(Hint::text(format!(
-            "unknown whether the router may use key `{key}` of topic `{name}`{why}. It may if AWS manages the key, or notices fail"
+            "unknown whether the router may use key `{key}` of topic `{name}`{why}. It can if AWS manages the key; otherwise notices fail"
         ))),
     }
 }
 
-/// The key of a topic, unless AWS manages it; or why it is unknown, as it follows a sentence.
+/// The key of a topic, unless AWS manages it; or why it is unknown, as text that follows a sentence.
 fn key_of<'a>(survey: &'a Survey, key: &String) -> Result<Option<&'a KmsKey>, String> {
     if key.ends_with(KEY_OF_AWS) {
         return Ok(None);
@@ -86,7 +86,7 @@ fn why<T>(unread: &Fact<T>) -> String {
     unread.fault().map_or(String::new(), |fault| format!(": {fault}"))
 }
 
-/// The topic of alarms: its policy and that of its key must let CloudWatch in.
+/// The topic for alarms: its policy and the policy of its key must allow CloudWatch.
 pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
     let (scope, options) = (&case.survey.scope, &case.after.options);
     let Some(topic) = options.alarm_topic() else { return };
@@ -123,8 +123,9 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
     let unknown = match key_of(case.survey, key) {
         Ok(None) => {
             let sentence = format!(
-                "topic `{name}` is encrypted with the key of AWS for topics, `{KEY_OF_AWS}`, whose policy does not let CloudWatch in, \
-                 and nobody can change it: its alarms would notify nobody. Encrypt it with a customer key that does, or not at all"
+                "topic `{name}` is encrypted with the AWS managed key `{KEY_OF_AWS}`, whose policy does not allow \
+                 CloudWatch and cannot be changed: alarms would notify no one. Encrypt the topic with a customer key \
+                 that allows CloudWatch, or not at all"
             );
             say.refusals.push(refusal(scope, "alarms", sentence));
             return;
@@ -138,15 +139,15 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
         Err(why) => why,
     };
     say.warn(Hint::text(format!(
-        "unknown whether key `{key}` of topic `{name}` lets CloudWatch in{unknown}. Its policy must allow \
-         `cloudwatch.amazonaws.com`, or alarms notify nobody"
+        "unknown whether key `{key}` of topic `{name}` allows CloudWatch{unknown}. Its policy must allow \
+         `cloudwatch.amazonaws.com`, or alarms notify no one"
     )));
 }
 
-/// What SNS says of the topic of an option. Without an answer, or a topic, this says so.
+/// SNS's answer about the topic of an option. If there is no answer, or no topic, this reports it.
 fn asked<'a>(case: &Case<'a>, say: &mut Say, option: &str, topic: &Topic) -> Option<&'a TopicAttributes> {
     let (survey, scope) = (case.survey, &case.survey.scope);
-    // A topic elsewhere is refused without a question.
+    // A topic elsewhere is refused without a call.
     if !is_here(scope, topic) {
         return None;
     }

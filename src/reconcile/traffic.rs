@@ -1,4 +1,4 @@
-//! What is wrong with the flow of messages: the router and who else passes it messages or may invoke it, and whether queues are read.
+//! Problems with the flow of messages: the router, what else passes it messages or can invoke it, and whether queues are read.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) fn findings(case: &Case<'_>, clusters: &BTreeMap<QueueName, ClusterNa
     if case.target.check >= Check::Test {
         say.findings.extend(backlog(survey));
     }
-    // A probe tells more.
+    // A probe shows more.
     if case.target.check < Check::Probe {
         readers(survey, clusters, say);
     }
@@ -37,11 +37,11 @@ fn of_dead_letters(scope: &Scope, depth: Depth) -> Option<Message> {
         let queue = ResourceId::Queue(scope.dead_letter_queue());
         let message = format!("about {}", counted(count, "dead letter"));
         Message::finding(scope, FindingCode::DeadLetters, queue, message)
-            .fixed_by(Hint::command("read the reason of each", scope.kibus("dead-letters")))
+            .fixed_by(Hint::command("read the reason for each", scope.kibus("dead-letters")))
     })
 }
 
-/// Messages that wait in the hub queue, and are no fewer a moment later.
+/// Messages that wait in the hub queue, and whose number does not decrease.
 fn backlog(survey: &Survey) -> Option<Message> {
     let (scope, queue) = (&survey.scope, survey.scope.hub_queue());
     let first = survey.depth(&queue).filter(|depth| depth.waiting > 0)?;
@@ -50,15 +50,15 @@ fn backlog(survey: &Survey) -> Option<Message> {
     let (group, region) = (scope.router_log_group(), &scope.region);
     let log = scope.aws(format!("logs tail {group} --region {region} --since 15m"));
     let finding = Message::finding(scope, FindingCode::HubQueueNotDraining, ResourceId::Queue(queue), message);
-    Some(finding.fixed_by(Hint::command("if that stays so, read the reason in the router's log:", log)))
+    Some(finding.fixed_by(Hint::command("if this persists, read the reason in the router's log:", log)))
 }
 
-/// How many clusters a warning names one by one.
+/// The maximum number of clusters that a warning lists.
 const NAMED: usize = 3;
-/// How long a cluster has no metrics of a whole hour, in seconds.
+/// How long a new cluster lacks metrics for a whole hour, in seconds.
 const NEW: u64 = 3_600;
 
-/// The clusters whose queues nothing has read for an hour, and those of which that is unknown.
+/// The clusters whose queues nothing has read for an hour, and those for which that is unknown.
 fn readers(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &mut Say) {
     let scope = &survey.scope;
     let (mut unknown, mut denied) = (Vec::new(), None);
@@ -72,12 +72,12 @@ fn readers(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &m
                 let message = "nothing has read it for an hour";
                 let finding = Message::finding(scope, FindingCode::QueueNotReadForAnHour, queue.clone(), message);
                 let check = format!(
-                    "check that Karpenter of {cluster} runs and has `{queue}` as its interruption queue; then probe it:"
+                    "check that Karpenter in {cluster} is running and has `{queue}` as its interruption queue; then probe it:"
                 );
                 let probe = scope.kibus(format!("verify --probe {cluster}"));
                 say.findings.push(finding.in_cluster(Some(cluster.clone())).fixed_by(Hint::command(check, probe)));
             }
-            // Kibus does not know the permission of an external cluster: a delete shows it.
+            // Kibus does not know the permission of an external cluster; only a delete proves it.
             Fact::Present(seen) if seen.receives_of_last_hour.is_some() && (!record.external || seen.deleted > 0) => {}
             Fact::Present(_) | Fact::Absent => unknown.push(cluster),
             Fact::Unreadable(fault) => denied = Some(fault),
@@ -86,7 +86,7 @@ fn readers(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &m
     }
     if !unknown.is_empty() {
         let text = format!(
-            "unknown whether Karpenter of {} can read its queue: the metrics in CloudWatch do not show it. To find out:",
+            "unknown whether Karpenter in {} can read its queue: the CloudWatch metrics do not show it. To find out:",
             first_of(unknown.iter().map(|cluster| format!("`{cluster}`")), NAMED)
         );
         let names = unknown.iter().take_while(|_| unknown.len() <= LISTED).map(|cluster| format!(" {cluster}"));
@@ -101,8 +101,7 @@ fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Message> {
     (!mapping.has_settled()).then(|| Message::finding(scope, FindingCode::MappingInTransition, id, message))
 }
 
-/// A finding about a mapping of the router, unless it is one of the hub queue to the live version. Of these, the plan
-/// knows the duplicates.
+/// A finding about a mapping of the router, unless it maps the hub queue to the live version; the plan finds duplicates of that mapping.
 fn of_foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Message> {
     let FunctionMapping { uuid, source, target } = mapping;
     let function = scope.router_function();
@@ -115,8 +114,8 @@ fn of_foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Messag
     };
     let function = scope.function_arn(&function);
     let message = match target.strip_prefix(&function).and_then(|rest| rest.strip_prefix(':')) {
-        Some(qualifier) => format!("passes messages of {source} to `{qualifier}` of the router"),
-        None => format!("passes messages of {source} to the router's unpublished version"),
+        Some(qualifier) => format!("passes messages from {source} to `{qualifier}` of the router"),
+        None => format!("passes messages from {source} to the router's unpublished version"),
     };
     let subject = Subject::Other(format!("mapping {uuid}"));
     let delete = format!("lambda delete-event-source-mapping --uuid {} --region {}", quoted(uuid), scope.region);

@@ -1,4 +1,4 @@
-//! What has the tags or the names of this bus and no record: it is found and reported, and never written to or counted.
+//! Resources with the tags or names of this bus but without a record: they are found and reported, but never changed or counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::survey::Survey;
 pub(super) fn ways_to_record(scope: &Scope, cluster: &ClusterName, message: Message, adopt: String) -> Message {
     let external = scope.kibus(format!("add-cluster {cluster} --external"));
     message
-        .then("if another tool manages it and keeps it, record it as it is:", external)
-        .then("if it is to become kibus's own, which replaces its policy, and `remove-cluster` deletes it:", adopt)
+        .then("if another tool manages it and will keep managing it, record it as is:", external)
+        .then("if kibus should take it over, which replaces its policy, and lets `remove-cluster` delete it:", adopt)
 }
 
-/// Asks for what has no record: queues by their tags, policies on roles that records name or that have usual names.
+/// Requests resources without a record: queues by their tags, and policies on roles that records name or that have usual names.
 pub(super) fn seek(survey: &Survey) {
     survey.tagged_queues();
     let recorded = survey.recorded();
@@ -32,7 +32,7 @@ pub(super) fn seek(survey: &Survey) {
     }
 }
 
-/// The queues with the tags of a cluster of the bus whose cluster has no record, or another queue.
+/// The queues with the tags of a cluster on the bus whose cluster has no record, or has another queue.
 pub(super) fn queues(survey: &Survey) -> BTreeMap<QueueName, &Queue> {
     if survey.records().present().is_none() {
         return BTreeMap::new();
@@ -42,13 +42,13 @@ pub(super) fn queues(survey: &Survey) -> BTreeMap<QueueName, &Queue> {
     let hub = survey.scope.hub_queues();
     let tagged = survey.tagged_queues().present().into_iter().flat_map(BTreeMap::keys);
     let unknown = tagged.filter(|name| !of_records.contains(name) && !hub.contains(name));
-    // The tagging API is late, so each queue is read.
+    // The tagging API lags, so each queue is read.
     let found = unknown.filter_map(|name| survey.queue(name));
     let found = found.filter(|queue| queue.tags.belong_to(&survey.scope.bus) && queue.tags.get(CLUSTER).is_some());
     found.map(|queue| (queue.name.clone(), queue)).collect()
 }
 
-/// The policies with a name of this bus that no record explains: the role and the name of each.
+/// The policies named after this bus that no record explains: the role and the name of each.
 fn policies(survey: &Survey) -> BTreeSet<(RoleName, String)> {
     let recorded = survey.recorded();
     let explained: BTreeSet<(RoleName, String)> = recorded
@@ -65,7 +65,7 @@ fn policies(survey: &Survey) -> BTreeSet<(RoleName, String)> {
     found.filter(|found| !explained.contains(found)).collect()
 }
 
-/// Findings about what has no record. That a record is absent is believed after some reads.
+/// Findings about resources without a record. A record counts as absent only after several reads.
 pub(super) fn findings(survey: &Survey, target: &Target) -> Vec<Message> {
     if survey.records().present().is_none() {
         return Vec::new();
@@ -103,12 +103,12 @@ fn of_queue(survey: &Survey, name: QueueName, cluster: Option<ClusterName>) -> M
     let wanted = cluster.as_ref().map(|cluster| survey.cluster_queue(cluster));
     let message = match (&cluster, &wanted) {
         (Some(cluster), Some(wanted)) if *wanted == name => {
-            format!("has the tags of cluster `{cluster}`, which has no record: the router delivers to it")
+            format!("has the tags of cluster `{cluster}`, which has no record: the router still delivers to it")
         }
         (Some(cluster), Some(wanted)) => {
-            format!("has the tags of cluster `{cluster}`, whose queue is `{wanted}`: nothing is delivered to it")
+            format!("has the tags of cluster `{cluster}`, whose queue is `{wanted}`: the router does not deliver to it")
         }
-        _ => "has the tag of a cluster with a name that no cluster can have".to_owned(),
+        _ => "has a cluster tag with an invalid cluster name".to_owned(),
     };
     let untag = format!(
         "sqs untag-queue --queue-url {} --tag-keys kibus:bus kibus:cluster --region {}",
@@ -122,15 +122,15 @@ fn of_queue(survey: &Survey, name: QueueName, cluster: Option<ClusterName>) -> M
         finding = ways_to_record(scope, cluster, finding, adopt);
     }
     finding
-        .then("if it does not belong on the bus, whoever may change its tags runs:", scope.aws(untag))
+        .then("if it does not belong on the bus, remove its tag, with permission to change tags:", scope.aws(untag))
         .in_cluster(cluster)
 }
 
 fn of_policy(scope: &Scope, role: &RoleName, policy: &str, cluster: Option<ClusterName>) -> Message {
     let id = policy.parse().map(|name| ResourceId::RolePolicy(role.clone(), name));
     let message = match &cluster {
-        Some(cluster) => format!("role `{role}` has it, and no record says that cluster `{cluster}` uses this role"),
-        None => format!("role `{role}` has it, and its name is that of no cluster"),
+        Some(cluster) => format!("role `{role}` has it, but no record says that cluster `{cluster}` uses this role"),
+        None => format!("role `{role}` has it, but its name does not belong to any cluster"),
     };
     let delete =
         format!("iam delete-role-policy --role-name {} --policy-name {}", quoted(role.as_str()), quoted(policy));
@@ -138,18 +138,19 @@ fn of_policy(scope: &Scope, role: &RoleName, policy: &str, cluster: Option<Clust
         Ok(id) => Message::finding(scope, FindingCode::Unrecorded, id, message),
         Err(_) => Message::finding(scope, FindingCode::Unrecorded, policy, message),
     };
-    let hint = Hint::command("if no Karpenter needs it, whoever may change the role runs:", scope.aws(delete));
+    let hint =
+        Hint::command("if no Karpenter needs it, delete it, with permission to change the role:", scope.aws(delete));
     finding.fixed_by(hint).in_cluster(cluster)
 }
 
-/// What of it could not be looked for.
+/// What could not be searched for.
 pub(super) fn unknown(case: &Case<'_>, say: &mut Say) {
     let (survey, scope) = (case.survey, &case.survey.scope);
     if survey.records().fault().is_some() {
         return;
     }
     if let Fact::Unreadable(fault) = survey.tagged_queues() {
-        let what = "unknown whether queues have the tags of this bus and no record";
+        let what = "unknown whether queues have the tags of this bus but no record";
         say.unread(scope, "tags of queues", fault, unanswered(scope, what, fault));
     }
     if let Fact::Unreadable(fault) = survey.listed_roles() {
@@ -158,16 +159,16 @@ pub(super) fn unknown(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// What a teardown leaves because no record says that it is kibus's.
+/// What a teardown leaves because no record shows that it belongs to kibus.
 pub(super) fn left(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
     seek(case.survey);
     for (name, queue) in queues(case.survey) {
         let cluster = queue.tags.cluster_of(&scope.bus);
-        let text = format!("queue `{name}` has the tags of this bus and no record, and stays");
+        let text = format!("queue `{name}` has the tags of this bus but no record, and stays");
         say.warn(match cluster {
             Some(cluster) => Hint::command(
-                format!("{text}. To delete it with the bus, first make it kibus's own:"),
+                format!("{text}. To delete it with the bus, first let kibus adopt it:"),
                 scope.kibus(format!("add-cluster {cluster} --adopt")),
             ),
             None => Hint::text(text),
@@ -175,7 +176,7 @@ pub(super) fn left(case: &Case<'_>, say: &mut Say) {
     }
     for (role, policy) in policies(case.survey) {
         say.warn(Hint::text(format!(
-            "role `{role}` has policy `{}`, which no record explains, and keeps it",
+            "role `{role}` keeps policy `{}`, which no record explains",
             policy.escape_debug()
         )));
     }

@@ -1,4 +1,4 @@
-//! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
+//! What the user should know before the changes are applied, or with the findings of a check. One list, like the guards.
 
 use super::blocked::{permissions_for_eks, unanswered};
 use super::hub::KeyProblem;
@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::plan::{Action, Change};
 
-/// Each warning with the targets that it applies to, in the order in which they are shown.
+/// Each warning with the targets that it applies to, in display order.
 pub(super) const WARNINGS: &[Rule] = &[
     (Target::plans_hub, older_live_version),
     (Target::sets_hub, monthly_cost),
@@ -53,8 +53,8 @@ fn older_live_version(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// What the plan adds to the bill each month, in cents: CloudWatch charges for each metric of an alarm, of which one on a cluster has two,
-/// and for dashboards after the first three of an account (Amazon CloudWatch pricing).
+/// The monthly cost that the plan adds, in cents: CloudWatch charges for each metric of an alarm (a cluster's alarm has
+/// two), and for dashboards after the first three in an account (Amazon CloudWatch pricing).
 fn monthly_cost(case: &Case<'_>, say: &mut Say) {
     let new: Vec<&Change> = case.applied().filter(|change| change.action == Action::Create).collect();
     let alarms = new.iter().filter_map(|change| change.resource().as_alarm());
@@ -63,7 +63,7 @@ fn monthly_cost(case: &Case<'_>, say: &mut Say) {
     let parts = [
         (hub.len() * 10, counted(hub.len(), "alarm")),
         (reader.len() * 20, format!("{} on clusters", counted(reader.len(), "alarm"))),
-        (dashboards * 300, "the dashboard, if the account has three".to_owned()),
+        (dashboards * 300, "the dashboard, if the account already has three".to_owned()),
     ];
     let dollars = |cents: usize| format!("${}.{:02}", cents / 100, cents % 100);
     let total: usize = parts.iter().map(|(cents, _)| cents).sum();
@@ -71,7 +71,7 @@ fn monthly_cost(case: &Case<'_>, say: &mut Say) {
     let mut parts: Vec<String> = parts.map(|(cents, what)| format!("{} {what}", dollars(*cents))).collect();
     let had = case.before.as_ref().is_some_and(|before| before.options.topic().is_some());
     if case.after.options.topic().is_some() && !had {
-        parts.push("$0.50 a million notices, and what their subscriptions cost".to_owned());
+        parts.push("$0.50 per million notices, plus their subscriptions".to_owned());
     }
     if !parts.is_empty() {
         let sum = if total > 0 { format!(" about {} a month", dollars(total)) } else { String::new() };
@@ -81,11 +81,11 @@ fn monthly_cost(case: &Case<'_>, say: &mut Say) {
 
 fn unknown_concurrency(case: &Case<'_>, say: &mut Say) {
     let fault = case.survey.known.unreserved_concurrency.fault().filter(|_| hub::reserves_more(case));
-    let text = fault.map(|fault| format!("unknown whether the account has this much concurrency left: {fault}"));
+    let text = fault.map(|fault| format!("unknown whether the account has enough unreserved concurrency: {fault}"));
     say.warn_all(text.map(Hint::text));
 }
 
-/// Quotas that can stop a new hub, as far as they can be read. That of rules may have been raised.
+/// Quotas that can prevent a new hub, as far as they can be read. The quota for rules may have been raised.
 fn quotas(case: &Case<'_>, say: &mut Say) {
     let (survey, scope) = (case.survey, &case.survey.scope);
     let created = |kind| {
@@ -98,8 +98,8 @@ fn quotas(case: &Case<'_>, say: &mut Say) {
     {
         let (count, most) = (rules.len(), rule_limit(&scope.region));
         let text = format!(
-            "the default event bus has {count} rules, and the plan creates {new}; by default, {most} are allowed. If the quota was \
-             not raised, delete rules that are not needed, or request more in Service Quotas (L-244521F2)"
+            "the default event bus has {count} rules, and the plan creates {new}; the default quota is {most}. If it \
+             was not raised, delete unneeded rules, or request more in Service Quotas (L-244521F2)"
         );
         say.warn_all((count + new > most).then(|| Hint::text(text)));
     }
@@ -108,8 +108,8 @@ fn quotas(case: &Case<'_>, say: &mut Say) {
         && let Some(left) = survey.unreserved_concurrency().present().filter(|left| **left < MAXIMUM_CONCURRENCY)
     {
         say.warn(Hint::text(format!(
-            "the account has {left} concurrent invocations left, and the router uses up to {MAXIMUM_CONCURRENCY}: request more \
-             in Service Quotas, or free what others reserve"
+            "the account has {left} unreserved concurrent invocations, but the router uses up to \
+             {MAXIMUM_CONCURRENCY}: request more in Service Quotas, or lower the reservations of other functions"
         )));
     }
 }
@@ -136,7 +136,7 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
     match case.survey.dropped_clusters() {
         Fact::Present(dropped) if !dropped.complete => say.warn(Hint::text(
-            "not all of the router's log of the last day was read, so events of further clusters may have been dropped",
+            "the router's log of the last day was read only partly, so events of other clusters may have been dropped",
         )),
         Fact::Unreadable(fault) => {
             let what = "unknown whether the router dropped events of clusters that are not on this bus";
@@ -146,7 +146,7 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// A retention policy of the account wins over the setting of a log group.
+/// A retention policy of the account overrides the setting of a log group.
 fn log_retention(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
     let wanted = case.after.options.log_retention().days();
@@ -162,14 +162,15 @@ fn log_retention(case: &Case<'_>, say: &mut Say) {
     say.warn_all(group.and_then(warning));
 }
 
-/// CloudWatch evaluates a new alarm over periods before it existed, unless it knows the warm-up.
+/// CloudWatch evaluates a new alarm over periods before it existed, unless it supports the warm-up.
 fn first_minutes_of_alarms(case: &Case<'_>, say: &mut Say) {
     let mut new = case.applied().filter(|change| change.action == Action::Create);
     let can_fire = new.any(|change| {
         let definition = change.resource().as_alarm().map(|alarm| alarm.definition.value());
         definition.is_some_and(|members| [WARM_UP, "AlarmActions"].iter().all(|member| members.get(member).is_some()))
     });
-    let text = "where CloudWatch ignores the warm-up of an alarm on missing data, it may fire once, minutes after it is created";
+    let text = "if CloudWatch does not support the warm-up of an alarm on missing data, the alarm may fire once, \
+         minutes after it is created";
     say.warn_all(can_fire.then(|| Hint::text(text)));
 }
 
@@ -191,13 +192,13 @@ fn key_of_the_queues(case: &Case<'_>, say: &mut Say) {
     say.warn_all(hub::without_role(survey, &case.after.options));
     if is_new && new.is_some() && case.before.is_some() {
         say.warn(Hint::command(
-            format!("a check right after this change of the key proves nothing: {KEPT_DATA_KEY}:"),
+            format!("a check right after this key change proves nothing: {KEPT_DATA_KEY}:"),
             survey.scope.kibus("verify --probe"),
         ));
     }
 }
 
-/// What EKS could not be asked, and whether it lists no clusters at all. Applies to clusters that are recorded for the first time.
+/// Failed EKS lookups, and whether EKS lists no clusters at all. Applies to clusters that are recorded for the first time.
 fn clusters_in_eks(case: &Case<'_>, say: &mut Say) {
     let survey = case.survey;
     let clusters_of_eks = &survey.known.eks_clusters;
@@ -245,18 +246,18 @@ fn named_clusters(names: &[&ClusterName]) -> String {
     }
 }
 
-/// A controller role that this command runs as. Applies to clusters that are set or checked.
+/// A controller role that is also the caller's role. Applies to clusters that are set or checked.
 fn own_role(case: &Case<'_>, say: &mut Say) {
     let Some(role) = &case.survey.caller_role else { return };
     let mut policies = case.desired.resources().filter_map(Resource::as_role_policy);
     if (say.checks || !case.set.is_empty()) && policies.any(|policy| policy.role == *role) {
         say.warn(Hint::text(format!(
-            "controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too"
+            "controller role `{role}` is the role that this command runs as: check that Karpenter really runs as this role"
         )));
     }
 }
 
-/// Applies to clusters that are set without a role, and lose the policy of kibus.
+/// Applies to clusters that are set without a role, and lose kibus's policy.
 fn permission_taken(case: &Case<'_>, say: &mut Say) {
     let warning = |change: &Change| {
         let cluster = change.cluster.as_ref()?;
@@ -266,8 +267,8 @@ fn permission_taken(case: &Case<'_>, say: &mut Say) {
         is_taken.then(|| {
             Hint::command(
                 format!(
-                    "Karpenter of `{cluster}` loses the permission to read its queue, because its policy on role `{role}` is \
-                     deleted, until you attach the policy by other means. Attach it first; to print it:"
+                    "Karpenter in `{cluster}` loses the permission to read its queue, because kibus deletes its policy \
+                     on role `{role}`, until you attach the policy by other means. Attach it first; to print it:"
                 ),
                 case.survey.scope.kibus(format!("policy controller {cluster}")),
             )
@@ -276,14 +277,14 @@ fn permission_taken(case: &Case<'_>, say: &mut Say) {
     say.warn_all(case.applied().filter_map(warning));
 }
 
-/// What has a name of a bus or cluster that is removed, and is managed by something else, stays.
+/// Resources named after a removed bus or cluster stay if something else manages them.
 fn not_managed(case: &Case<'_>, say: &mut Say) {
     let bus = &case.survey.scope.bus;
     let texts = case.not_managed.iter().map(|id| format!("{id} is not managed by bus `{bus}` and is not deleted"));
     say.warn_all(texts.map(Hint::text));
 }
 
-/// Members of documents that a newer kibus has written.
+/// Document members that a newer kibus has written.
 fn unknown_members(case: &Case<'_>, say: &mut Say) {
     let (survey, scope) = (case.survey, &case.survey.scope);
     let hub = survey
@@ -295,7 +296,7 @@ fn unknown_members(case: &Case<'_>, say: &mut Say) {
         .flat_map(|record| record.unknown.keys().map(|member| (scope.record_parameter(&record.cluster), member)));
     say.warn_all(hub.chain(clusters).map(|(parameter, member)| {
         Hint::text(format!(
-            "parameter `{parameter}` has a member `{}`, which this kibus does not know: it stays, and has no effect here",
+            "parameter `{parameter}` has a member `{}`, which this kibus does not know: it stays, but has no effect here",
             member.escape_debug()
         ))
     }));
@@ -305,7 +306,7 @@ fn old_keys(case: &Case<'_>, say: &mut Say) {
     say.warn_all(hub::old_key_warnings(case.survey, &case.after));
 }
 
-/// A queue with messages whose retention is lowered: SQS then deletes those that are older (SQS API reference,
+/// A queue with messages whose retention is lowered: SQS then deletes older messages (SQS API reference,
 /// `SetQueueAttributes`).
 fn expiring_messages(case: &Case<'_>, say: &mut Say) {
     for (before, after) in case.updated_queues() {
@@ -313,14 +314,14 @@ fn expiring_messages(case: &Case<'_>, say: &mut Say) {
         if after.retention < before.retention && count > 0 {
             let (name, kept) = (&after.name, duration_text(after.retention.into()));
             say.warn(Hint::text(format!(
-                "messages wait in queue `{name}` (about {count}): SQS deletes those older than \
-                 {kept} when the retention is lowered"
+                "messages are waiting in queue `{name}` (about {count}): SQS deletes messages older than {kept} when \
+                 the retention is lowered"
             )));
         }
     }
 }
 
-/// A queue whose policy lets others send before the plan, and not after it.
+/// A queue whose policy lets others send before the plan, but not after it.
 fn stopped_senders(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
     for (before, after) in case.updated_queues() {
@@ -349,7 +350,7 @@ fn other_build(case: &Case<'_>, say: &mut Say) {
     say.warn_all(router::build_warning(&case.target.router, case.survey, &case.desired));
 }
 
-/// What goes with queues: their messages, and what Karpenter needs.
+/// What is deleted with queues: their messages, and what Karpenter needs.
 fn deleted_queues(case: &Case<'_>, say: &mut Say) {
     let count = |change: &Change| {
         let queue = change.before.as_ref()?.as_queue()?;

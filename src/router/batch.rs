@@ -1,4 +1,4 @@
-//! A batch: its messages as they arrived, and what became of them.
+//! A batch: its messages as they arrived, and their outcome.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ pub(super) struct Message {
     pub(super) origin: Origin,
     /// One EventBridge event.
     pub(super) body: String,
-    /// How often it has been received, including this time; none if it came from no queue.
+    /// How often it has been received, including this time; `None` if it did not come from a queue.
     pub(super) receives: Option<u32>,
-    /// When the queue took it, in milliseconds of the Unix epoch.
+    /// When the queue accepted it, in milliseconds of the Unix epoch.
     pub(super) arrived: i64,
 }
 
@@ -26,21 +26,21 @@ pub(super) enum Origin {
     HubQueue { receipt: String },
     /// No queue: an operator invoked the function with a probe, or with dead letters.
     Invocation,
-    /// A queue of others. Anyone who may map a queue to the function can send to it, so nothing in its messages is read.
+    /// A foreign queue. Anyone who can map a queue to the function can send to it, so its messages are never read.
     OtherQueue,
 }
 
-/// The smallest thing that has a decision of its own: a message, or one entity of a message that names several.
+/// The smallest unit with its own decision: a message, or one entity of a message that names several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Item {
     /// The number of its message in the batch.
     pub(super) message: usize,
     pub(super) signal: Option<Signal>,
     pub(super) instance: Option<InstanceId>,
-    /// Where the instance is, or the cluster that a probe names.
+    /// Where the event names its instance, or the cluster of a probe.
     pub(super) placement: Option<Arc<Placement>>,
     pub(super) decision: Decision,
-    /// The number of the copy that it is delivered in, among all of the invocation.
+    /// The number of the copy that delivers it, among all copies of the invocation.
     pub(super) copy: Option<usize>,
     /// From the event's `time` to its delivery, in milliseconds, if it is delivered and has a time.
     pub(super) delay: Option<i64>,
@@ -52,23 +52,23 @@ impl Item {
     }
 }
 
-/// What the log says of a message's event, beside its items.
+/// What the log says about a message's event, in addition to its items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EventFacts {
     /// When it happened, in milliseconds of the Unix epoch.
     pub(super) time: Option<i64>,
-    /// The state that an instance changed to.
+    /// The new state of an instance.
     pub(super) state: Option<&'static str>,
-    /// Whether it is a heartbeat, which is no event of anybody.
+    /// Whether it is a heartbeat, which is not an event about an instance.
     pub(super) is_heartbeat: bool,
 }
 
-/// What became of the notices of an invocation.
+/// The outcome of the notices of an invocation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Notified {
     pub(super) taken: usize,
     pub(super) not_taken: usize,
-    /// Why some were not taken: the code of AWS, or what kept the router from asking.
+    /// Why some were not published: the AWS error code, or the reason why the router did not try.
     pub(super) why: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Notified {
 pub(super) struct RoutedBatch {
     /// Everything that arrived: at least one item for every message.
     pub(super) items: Vec<Item>,
-    /// Of the event of each message; nothing for what is no event.
+    /// Details of the event of each message; nothing if it is not an event.
     pub(super) events: Vec<EventFacts>,
     pub(super) repairs: usize,
     pub(super) contradictions: BTreeSet<InstanceId>,
@@ -87,7 +87,7 @@ impl RoutedBatch {
         self.events.get(message).is_some_and(|event| event.is_heartbeat)
     }
 
-    /// The messages that return to the queue. Each returns whole: what was delivered is again, which harms no Karpenter.
+    /// The messages that return to the queue. Each returns as a whole: delivered items are delivered again, which does not harm Karpenter.
     pub(super) fn retried(&self) -> HashSet<usize> {
         let is_retried = |item: &&Item| matches!(item.decision, Decision::Retried(_));
         self.items.iter().filter(is_retried).map(|item| item.message).collect()

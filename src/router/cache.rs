@@ -1,4 +1,4 @@
-//! What an invocation leaves to the next one.
+//! What an invocation keeps for the next one.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -8,13 +8,12 @@ use std::time::{Duration, Instant};
 use super::owner::{InstanceOwner, NO_INSTANCE, Placement};
 use crate::model::InstanceId;
 
-/// How long a cluster is valid. Longer than the events of one interruption take; short enough that tags that were
-/// corrected take effect.
+/// How long a cluster is valid. Longer than the events of one interruption last, but short enough that corrected tags take effect.
 const CLUSTER: Duration = Duration::from_secs(300);
 /// How long a foreign owner is valid: Karpenter's tags may arrive later.
 const FOREIGN: Duration = Duration::from_secs(60);
 
-/// A bounded map: a full young generation replaces the old one. What is read again moves to the young generation.
+/// A bounded map: a full young generation replaces the old one. Entries that are read again move to the young generation.
 #[derive(Debug)]
 pub(super) struct Generations<K, V> {
     young: HashMap<K, V>,
@@ -35,7 +34,7 @@ impl<K: Clone + Eq + Hash, V> Generations<K, V> {
         self.young.get(key)
     }
 
-    /// A value that stays in its generation.
+    /// Reads a value, which stays in its generation.
     pub(super) fn peek(&self, key: &K) -> Option<&V> {
         self.young.get(key).or_else(|| self.old.get(key))
     }
@@ -53,7 +52,7 @@ impl<K: Clone + Eq + Hash, V> Generations<K, V> {
 #[derive(Debug)]
 pub(super) struct Owners {
     instances: Generations<InstanceId, (InstanceOwner, Instant)>,
-    /// What the instances of one node pool share: an instance takes a pointer, whatever its tags say.
+    /// Data shared by the instances of one node pool: an instance stores only a pointer.
     placements: HashSet<Arc<Placement>>,
 }
 
@@ -71,7 +70,7 @@ impl Owners {
         (now.saturating_duration_since(*seen) < valid).then(|| owner.clone())
     }
 
-    /// Caches an owner. `NoTags` is not cached, except that of a heartbeat, which whoever may put events can forge.
+    /// Caches an owner. `NoTags` is not cached, except for a heartbeat, which anyone who can put events can forge.
     pub(super) fn remember(&mut self, id: InstanceId, owner: InstanceOwner, now: Instant) {
         match owner {
             InstanceOwner::NoTags if id.as_str() != NO_INSTANCE => {}
@@ -87,7 +86,7 @@ impl Owners {
         if let Some(known) = self.placements.get(&placement) {
             return Arc::clone(known);
         }
-        // More than the instances of both generations: some of them are no longer in use.
+        // More than the instances of both generations: some pools are no longer in use.
         if self.placements.len() > 2 * self.instances.size {
             self.placements.retain(|placement| Arc::strong_count(placement) > 1);
         }

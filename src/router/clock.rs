@@ -10,7 +10,7 @@ const RESERVE: Duration = Duration::from_millis(1500);
 /// The longest timeout of a function, in seconds (Lambda developer guide, quotas).
 const LONGEST_INVOCATION: u32 = 900;
 
-/// The first wait is between half of this and all of it. Each later wait is twice as long, up to [`LONGEST_WAIT`].
+/// The first wait is between half of this and all of this. Each later wait is twice as long, up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
@@ -19,7 +19,7 @@ pub(super) trait Clock: Send + Sync + 'static {
 
     fn unix_millis(&self) -> i64;
 
-    /// How long calls may still be made.
+    /// The remaining time for calls.
     fn left(&self) -> Duration;
 
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send;
@@ -42,24 +42,24 @@ impl Deadline {
         Self { calls_until: ends.checked_sub(RESERVE).unwrap_or(ends), ends }
     }
 
-    /// The clock for calls that must leave most of the time to the others: it allows a quarter of the time that is left.
+    /// The clock for calls that must leave most of the time to others: it allows a quarter of the remaining time.
     pub(super) fn first_quarter(self) -> Self {
         Self { calls_until: Instant::now() + self.left() / 4, ends: self.ends }
     }
 
-    /// The clock for calls that may take this time and no more of what [`Self::last_moments`] allows.
+    /// The clock for calls that may take at most this part of the time that [`Self::last_moments`] allows.
     pub(super) fn at_most(self, time: Duration) -> Self {
         let last = self.last_moments().calls_until;
         Self { calls_until: last.min(Instant::now() + time), ends: self.ends }
     }
 
-    /// After how many seconds the invocation has certainly ended.
+    /// The number of seconds after which the invocation has certainly ended.
     pub(super) fn over_in(self) -> u32 {
         let left = self.ends.saturating_duration_since(Instant::now()).as_secs() + 2;
         u32::try_from(left).unwrap_or(u32::MAX).min(LONGEST_INVOCATION)
     }
 
-    /// The clock for the last calls of the same invocation. It allows most of the time that was kept.
+    /// The clock for the last calls of the same invocation. It allows most of the reserved time.
     pub(super) fn last_moments(self) -> Self {
         Self { calls_until: self.ends.checked_sub(RESERVE / 5).unwrap_or(self.ends), ends: self.ends }
     }
@@ -94,7 +94,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Waits and gives `true` if there is time for one more try, or gives `false` at once.
+    /// Waits and returns `true` if there is time for one more try; otherwise returns `false` immediately.
     pub(super) async fn again<C: Clock>(&mut self, clock: &C) -> bool {
         let full = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(self.tries));
         self.tries += 1;
@@ -111,7 +111,7 @@ fn since_epoch() -> Duration {
     SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }
 
-/// A number from 0 to 1, from the keys that the standard library seeds each hash map with.
+/// A number from 0 to 1, from the random keys of the standard library's hash maps.
 fn random() -> f64 {
     let bits = RandomState::new().build_hasher().finish();
     f64::from(u32::try_from(bits >> 32).unwrap_or(0)) / f64::from(u32::MAX)
@@ -132,7 +132,7 @@ mod tests {
         let waits: Vec<u32> = (0..8).map(visibility).collect();
         assert_eq!(waits, [2, 2, 4, 8, 16, 30, 30, 30]);
         assert_eq!(visibility(u32::MAX), 30);
-        // A try may take the function's whole timeout. The mapping has no window to wait for.
+        // A try can take the function's whole timeout. The mapping has no batching window.
         let timeout = 10;
         let fifth_try_ends: u32 = (1..5).map(visibility).sum::<u32>() + 5 * timeout;
         assert!(fifth_try_ends < 120, "{fifth_try_ends} s");
@@ -145,7 +145,7 @@ mod tests {
         let (quarter, all) = (clock.first_quarter(), Duration::from_secs(10) - RESERVE);
         assert!(quarter.left() <= all / 4, "{:?}", quarter.left());
         assert_eq!(quarter.last_moments().calls_until, clock.last_moments().calls_until);
-        // A busy machine may take long to come here; the sum is at most the second that is rounded up.
+        // A busy machine may take long to get here; the sum is at most the rounded-up second.
         let ends = Instant::now() + Duration::from_secs(clock.over_in().into());
         assert!(ends > clock.ends && ends <= clock.ends + Duration::from_secs(2));
         assert_eq!(Deadline::at(u64::MAX / 2).over_in(), LONGEST_INVOCATION);

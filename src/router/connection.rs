@@ -1,4 +1,4 @@
-//! How the function connects to EC2 and SQS: one connector for both, and a connection to each that is open before the
+//! How the function connects to EC2 and SQS: one connector for both, and a connection to each that is opened before the
 //! first event arrives.
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::wire::{custom_endpoint, ec2};
 
 pub(super) const CONNECT: Duration = Duration::from_secs(1);
 
-/// The most that one answer may have, in MiB. The longest is a page of 1,000 tags: of 384 characters each, less than 4 MB.
+/// The maximum size of one response, in MiB. The largest is a page of 1,000 tags with 384 characters each, less than 4 MB.
 const LONGEST_ANSWER: usize = 8;
 
 /// The connector of all clients. This loads the trusted root certificates.
@@ -41,14 +41,14 @@ pub(super) fn client(connector: &SharedHttpConnector) -> SharedHttpClient {
     http_client_fn(move |_, _| connector.clone())
 }
 
-/// A client for answers with messages of the hub queue, which share the connector. The router takes many of them at the
-/// same time, so each may have little: ten events of 100 KB, where those of AWS have 1 to 3 KB.
+/// A client for responses with messages from the hub queue. It shares the connector. The router receives many of them
+/// at the same time, so each must be small: ten events of 100 KB, while AWS events have 1 to 3 KB.
 pub(super) fn receiving_client(connector: &SharedHttpConnector) -> SharedHttpClient {
     client(&limited(connector.clone(), 1))
 }
 
-/// The connector, with at most this many MiB in the body of each answer: a bad endpoint or proxy cannot fill the memory. A
-/// limit on time alone lets gigabytes pass.
+/// The connector, with at most this many MiB per response body: a bad endpoint or proxy cannot fill the memory. A time
+/// limit alone would let gigabytes through.
 fn limited(connector: SharedHttpConnector, mib: usize) -> SharedHttpConnector {
     SharedHttpConnector::new(LimitedConnector { connector, mib })
 }
@@ -69,7 +69,7 @@ impl HttpConnector for LimitedConnector {
 fn limited_body(body: SdkBody, mib: usize) -> SdkBody {
     let too_long = move |e: BoxError| {
         if e.is::<LengthLimitError>() {
-            format!("the answer has more than {mib} MiB, so it is not from AWS").into()
+            format!("the response has more than {mib} MiB, so it is not from AWS").into()
         } else {
             e
         }
@@ -77,16 +77,16 @@ fn limited_body(body: SdkBody, mib: usize) -> SdkBody {
     SdkBody::from_body_1_x(Limited::new(body, mib * 1024 * 1024).map_err(too_long))
 }
 
-/// Opens a connection to EC2 and one to SQS. One that cannot be opened is no error here: the first call reports the failure.
+/// Opens a connection to EC2 and one to SQS. A failed connection is not an error here: the first call reports the failure.
 pub(super) async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {
     let endpoints = [Some(ec2::endpoint(config)), sqs_endpoint(config).await];
     let asked = endpoints.iter().flatten().filter_map(|endpoint| greeting(endpoint));
     let answers = futures_util::future::join_all(asked.map(|request| connector.call(request)));
-    // This timeout is the limit for slow answers too.
+    // This timeout also limits slow responses.
     let _ = tokio::time::timeout(CONNECT, answers).await;
 }
 
-/// A request that every server answers with headers only, and that needs no permission.
+/// A request that every server answers with headers only, and that requires no permission.
 fn greeting(endpoint: &str) -> Option<HttpRequest> {
     let mut request = HttpRequest::new(SdkBody::empty());
     request.set_method("HEAD").ok()?;

@@ -4,16 +4,16 @@ use crate::model::router_line::{DELIVERED, DROPPED, RETRIED};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Decision {
-    /// Its cluster's queue took it.
+    /// Its cluster's queue accepted it.
     Delivered,
-    /// No known Karpenter acts on it.
+    /// No known Karpenter handles it.
     Dropped(DropReason),
     /// Its message returns to the hub queue, and after the last receive to the dead-letter queue.
     Retried(RetryReason),
 }
 
 impl Decision {
-    /// The decision and its reason, as log lines and the answer to a redrive have them.
+    /// The decision and its reason, as in log lines and the answer to a redrive.
     pub(super) fn words(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Delivered => (DELIVERED, None),
@@ -33,7 +33,7 @@ macro_rules! reasons {
             #[cfg(test)]
             pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The reason as log lines have it.
+            /// The reason as in log lines.
             pub(super) fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -76,7 +76,7 @@ reasons! {
 }
 
 impl DropReason {
-    /// Whether a Karpenter may miss the event. Such a drop is logged; the others are only counted.
+    /// Whether a Karpenter may miss the event. Such a drop is logged; other drops are only counted.
     pub(super) fn loses(self) -> bool {
         match self {
             Self::NotForKarpenter
@@ -95,7 +95,7 @@ impl DropReason {
         }
     }
 
-    /// Why an urgent event is retried once before this drop, if it rests on what AWS may show seconds later.
+    /// Why an urgent event is retried once before this drop, if AWS may show more seconds later.
     pub(super) fn retried_once(self) -> Option<RetryReason> {
         match self {
             Self::NoTagsSeen => Some(RetryReason::NoTagsYet),
@@ -117,12 +117,12 @@ impl DropReason {
 reasons! {
     /// Why a message returns to the queue.
     pub(super) RetryReason, "Retried" {
-        /// The message came from another queue than the hub's.
+        /// The message came from a queue other than the hub queue.
         OtherQueue = "other queue",
         Panicked = "panicked",
-        /// The event has more entities than the router takes from one.
+        /// The event has more entities than the router accepts in one event.
         TooManyEntities = "too many entities",
-        /// A member that is read appears more than once, or with its name in another case.
+        /// A member that the router reads appears more than once, or with different case.
         AmbiguousEvent = "ambiguous event",
         /// The invocation's time ended before the decision.
         OutOfTime = "out of time",
@@ -139,7 +139,7 @@ reasons! {
         /// SQS did not give a usable answer.
         SendUnavailable = "send unavailable",
         SendRefused = "send refused",
-        /// The router may not send to the queue, and the queue is the cluster's or its tags are unreadable.
+        /// The router is not allowed to send to the queue, and the queue belongs to the cluster or its tags are unreadable.
         QueueDenied = "queue denied",
     }
 }

@@ -1,5 +1,5 @@
 //! Bytes to signals: which kind of event a message is, which instances it names, what must be repaired, and the copies of
-//! it for clusters. Pure: nothing here depends on an answer of a service.
+//! it for clusters. Pure: nothing here depends on a service.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,11 +13,11 @@ use super::json::{self, Edit, Members};
 use super::shape::{Shape, is_ambiguous, members_of_detail, members_of_envelope};
 use crate::model::{ClusterName, InstanceId, Scope, Signal, SubjectMember};
 
-/// The largest message that SQS takes, in bytes.
+/// The maximum size of an SQS message, in bytes.
 pub(super) const LARGEST: usize = 1024 * 1024;
 
-/// The most entities of one event. Each may take a share of a call and a decision of its own, so more could use up the
-/// memory and the time of the other messages in the batch.
+/// The maximum number of entities in one event. Each may need its own decision and part of a call, so more could use up
+/// the memory and the time of the other messages in the batch.
 const MOST_ENTITIES: usize = 10_000;
 
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub struct DecodedEvent<'a> {
     pub signal: Signal,
     /// When it happened, in milliseconds of the Unix epoch, if it has a time.
     pub time: Option<i64>,
-    /// The state that an instance changed to, in the words of EC2.
+    /// The new state of the instance, as EC2 names it.
     pub state: Option<&'static str>,
-    /// How many shapes were repaired that Karpenter's parsers are known to discard.
+    /// The number of repaired shapes that Karpenter's parsers are known to discard.
     pub repairs: usize,
     pub subject: EventSubject,
     body: &'a str,
@@ -37,19 +37,19 @@ pub struct DecodedEvent<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum EventSubject {
-    /// Instances in their order, or why an entity is not an instance here.
+    /// Instances in their order, or why an entity is not a local instance.
     Instances(Vec<Result<InstanceId, DropReason>>),
-    /// A probe of this cluster's queue, or of the queue of probes.
+    /// A probe of this cluster's queue, or of the probe queue.
     Probe(Option<ClusterName>),
-    /// A probe of the queue of probes, before which EC2 is asked too.
+    /// A probe of the probe queue that also needs a call to EC2.
     Heartbeat,
-    /// More entities than the router takes from one event.
+    /// More entities than the router accepts in one event.
     TooManyEntities,
-    /// Parsers may differ about what it names.
+    /// Different parsers may read different names.
     Ambiguous,
 }
 
-/// Decodes an event, which the hub queue took at `arrived`, in milliseconds of the Unix epoch; or why no Karpenter acts on it.
+/// Decodes an event, which the hub queue accepted at `arrived`, in milliseconds of the Unix epoch; or returns why no Karpenter acts on it.
 pub fn decode<'a>(body: &'a str, arrived: i64, scope: &Scope) -> Result<DecodedEvent<'a>, DropReason> {
     if body.len() > LARGEST {
         return Err(DropReason::TooLarge);
@@ -174,7 +174,8 @@ impl<'a> DecodedEvent<'a> {
         }
     }
 
-    /// Repairs the members that the decoder does not judge, so that Karpenter accepts them: it acts on none of them.
+    /// Repairs the members that the decoder does not evaluate, so that Karpenter accepts the event; Karpenter does not
+    /// act on these members.
     fn repair_types(&mut self, members: &Members<'a>, known: &[(&str, Shape<'_>)]) {
         for (key, shape) in known {
             let Some(value) = members.get(key).filter(|value| !shape.fits(value)) else {
@@ -203,7 +204,7 @@ impl<'a> DecodedEvent<'a> {
     }
 
     /// The copy of the event for one cluster, with the entities at these places only. If nothing was split or repaired,
-    /// it is the same as what arrived, byte for byte.
+    /// it is identical to the original, byte for byte.
     pub fn copy_of(&self, places: &HashSet<usize>) -> Cow<'a, str> {
         let mut edits = self.edits.clone();
         if let Some(health) = &self.health {
@@ -236,7 +237,7 @@ fn strings(value: &RawValue) -> String {
     json::list(elements.filter(|element| element.starts_with('"')))
 }
 
-/// When it happened, in milliseconds of the Unix epoch, if a time is RFC 3339 and Go's parser accepts it: as it is written,
+/// When it happened, in milliseconds of the Unix epoch, if the time is RFC 3339 in a form that Go's parser accepts:
 /// without escapes, with capital letters and without leap seconds.
 fn millis(written: &str) -> Option<i64> {
     let time = written.strip_prefix('"')?.strip_suffix('"')?;
@@ -250,7 +251,7 @@ fn millis(written: &str) -> Option<i64> {
 #[derive(Debug)]
 struct Entities<'a> {
     list: &'a RawValue,
-    /// Whether Karpenter would not recognize an instance as it is written.
+    /// Whether Karpenter would fail to recognize an instance in its original form.
     is_repaired: bool,
     entities: Vec<Entity<'a>>,
     resources: Option<&'a RawValue>,
@@ -261,12 +262,12 @@ struct Entity<'a> {
     written: &'a RawValue,
     /// The instance, or why there is none.
     id: Result<InstanceId, DropReason>,
-    /// The entity with an id in place of the ARN, if it had one.
+    /// The entity with an id instead of the ARN, if it had an ARN.
     reduced: Option<String>,
 }
 
 impl Entities<'_> {
-    /// Adds the edits that keep only the entities at these places.
+    /// Adds the edits that keep only these entities, by place.
     fn split(&self, body: &str, places: &HashSet<usize>, edits: &mut Vec<Edit>) {
         let all = self.entities.iter().enumerate();
         let kept = all.filter(|(place, _)| places.contains(place));
@@ -278,7 +279,7 @@ impl Entities<'_> {
         }
         if !all && let Some(resources) = self.resources {
             let edit = Edit::replace(body, resources, only(resources, &kept));
-            // A repair of the same value would keep resources of other clusters; this edit replaces it.
+            // Repairing the same value would keep resources of other clusters; this edit replaces that repair.
             edits.retain(|other| !other.same_place(&edit));
             edits.push(edit);
         }
@@ -303,7 +304,7 @@ impl<'a> Entity<'a> {
     }
 }
 
-/// The resources that name one of these entities, as they are written.
+/// The resources that name one of these entities, in their original form.
 fn only(resources: &RawValue, kept: &[&Entity<'_>]) -> String {
     let ids: HashSet<&str> = kept.iter().filter_map(|entity| entity.id.as_ref().ok()).map(InstanceId::as_str).collect();
     let names_one = |resource: &&RawValue| {

@@ -1,4 +1,4 @@
-//! Cluster to queue: outgoing messages in batches, to many queues at once, and what to do when a queue refuses.
+//! Cluster to queue: outgoing messages in batches, to many queues at once, and the handling of refusals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::registry::{Destination, Registration};
 use super::services::{CallError, CallFailure, Services};
 use super::{InvocationContext, side_by_side};
 
-/// How many messages one call takes.
+/// The maximum number of messages per call.
 const BATCH: usize = 10;
 
 #[derive(Clone, Debug)]
@@ -28,17 +28,17 @@ pub(super) struct SendResult {
     pub(super) at: Instant,
 }
 
-/// Sends messages to their destinations and gives the result of each. One without a result was not sent in time.
+/// Sends messages to their destinations and gives the result of each. A message without a result was not sent in time.
 pub(super) async fn deliver<S: Services, C: Clock>(
     context: &Arc<InvocationContext<S, C>>,
     outgoing: BTreeMap<Destination, Vec<Outgoing>>,
 ) -> Vec<SendResult> {
     let mut results = Vec::new();
     let mut senders = Vec::new();
-    // Queues that dropped the last event come last: what an unregistered cluster costs is not taken from the others.
+    // Queues that dropped the last event come last, so that an unregistered cluster takes no time from the others.
     let is_other = |(to, _): &(Destination, _)| !context.router.registry.drops(&to.queue);
     let (mut others, dropping): (Vec<_>, Vec<_>) = outgoing.into_iter().partition(is_other);
-    // What Lambda passed has the lowest numbers.
+    // Messages from Lambda have the lowest numbers.
     others.sort_by_key(|(_, messages)| messages.first().map(|message| message.number));
     for (to, messages) in others.into_iter().chain(dropping) {
         let (large, messages): (Vec<_>, Vec<_>) =
@@ -59,7 +59,7 @@ pub(super) async fn deliver<S: Services, C: Clock>(
     results
 }
 
-/// The messages in as few batches as the limits of a call allow, in order.
+/// The messages in order, in as few batches as the limits of a call allow.
 fn batches(messages: Vec<Outgoing>) -> Vec<Vec<Outgoing>> {
     let mut batches: Vec<Vec<Outgoing>> = Vec::new();
     let mut bytes = 0;
@@ -107,7 +107,7 @@ impl<S: Services, C: Clock> BatchSender<S, C> {
                     Some(Err(failure)) => vec![Err(failure); batch.len()],
                     Some(Ok(answers)) => answers,
                 };
-                // A message that the answer does not mention may not have been taken.
+                // A message that the answer does not mention may not have been accepted.
                 let missing = std::iter::repeat(Err(CallFailure::Again(RetryReason::SendUnavailable)));
                 let mut denied = Vec::new();
                 for (message, answer) in batch.into_iter().zip(answers.into_iter().chain(missing)) {
@@ -141,7 +141,7 @@ impl<S: Services, C: Clock> BatchSender<S, C> {
         }
     }
 
-    /// The result of a call, and in it of each message.
+    /// The result of a call, with the result of each message.
     async fn send(&self, batch: &[Outgoing]) -> Option<Result<Vec<Result<(), CallFailure>>, CallFailure>> {
         let bodies: Vec<&str> = batch.iter().map(|message| message.body.as_str()).collect();
         let InvocationContext { router, calls, clock, .. } = &*self.context;
@@ -155,7 +155,7 @@ impl<S: Services, C: Clock> BatchSender<S, C> {
         Some(answer.map(|answers| entries(answers).collect()).map_err(failure))
     }
 
-    /// The queue denies access: its registration decides. SQS may also deny access to a queue that does not exist.
+    /// The queue denied access, so its registration decides. SQS may also deny access to a queue that does not exist.
     async fn decide_denied(&mut self, messages: Vec<Outgoing>) {
         if messages.is_empty() {
             return;

@@ -1,8 +1,10 @@
-//! One invocation: read what Lambda passed, receive what else waits, route it, and return to the queue what must be retried.
+//! One invocation: read the messages from Lambda, receive further waiting messages, route them, and return messages to
+//! the queue that must be retried.
 //!
-//! Lambda passes ten messages at a time, and each batch of new instances costs a `DescribeTags`, of which EC2 allows few. So
-//! in a storm the router receives as many more messages of the hub queue as one call covers, and deletes them or returns
-//! them as Lambda does with its own (docs/decisions/0008-the-router-has-small-batches-and-receives-more.md).
+//! Lambda passes ten messages at a time, and each batch of new instances needs a `DescribeTags` call, of which EC2
+//! allows few. So in a storm, the router itself receives as many more messages from the hub queue as one call covers,
+//! and deletes or returns them, as Lambda does with its own messages
+//! (docs/decisions/0008-the-router-has-small-batches-and-receives-more.md).
 
 use std::sync::Arc;
 
@@ -21,26 +23,26 @@ use crate::model::{
 };
 use crate::wire::ec2::MAX_IDS;
 
-/// How many messages an invocation routes at most: one `DescribeTags` covers as many instances.
+/// The maximum number of messages per invocation: one `DescribeTags` covers the same number of instances.
 const MOST: usize = MAX_IDS;
-/// How many messages Lambda passes in a full batch, and how many one call to the queue takes.
+/// The number of messages in a full batch from Lambda, and the maximum per call to the queue.
 const BATCH: usize = BATCH_SIZE as usize;
-/// How many bytes of messages the router adds to a batch at most. Two hundred events of AWS have about as much.
+/// The maximum size of the messages that the router adds to a batch, in bytes: about the size of two hundred AWS events.
 const ROOM: usize = 512 * 1024;
-/// The receive from which a message is routed in a batch of Lambda only. If something in a batch ends the process, or
-/// SQS is too slow for a receive, all of its messages are received again. Half of the receives are left to those that
-/// had only such neighbors.
+/// From this receive on, a message is routed only in a batch from Lambda. If a message in a batch ends the process, or
+/// SQS is too slow for a receive, all of its messages are received again. This leaves half of the receives to messages
+/// that only had such neighbors.
 const ALONE_FROM: u32 = RECEIVES / 2;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Payload {
     SelfTest,
-    /// To route these messages, and to name those that fail.
+    /// Route these messages, and name those that fail.
     Batch(Vec<Message>),
 }
 
 pub(super) struct Finished {
-    /// What Lambda receives; none if the invocation fails.
+    /// The answer to Lambda; `None` if the invocation fails.
     pub(super) answer: Option<Value>,
     /// The lines of the log, with the metrics.
     pub(super) lines: Vec<String>,
@@ -65,7 +67,7 @@ impl Payload {
 
 fn message(record: SqsRecord, hub: &str, now: i64) -> Message {
     let receives = record.attributes.approximate_receive_count.parse().ok();
-    // Whatever else a queue leaves out, its message is one of a queue.
+    // Even if the queue omits other members, its message counts as coming from a queue.
     let receives = receives.or(record.source.is_some().then_some(1));
     Message {
         id: record.message_id,
@@ -80,9 +82,10 @@ fn message(record: SqsRecord, hub: &str, now: i64) -> Message {
     }
 }
 
-/// Routes a batch of messages, and in a storm those that the router receives itself. The answer names those of the batch
-/// that return to their queue, and what became of messages that came from no queue. A batch of another queue fails: a mapping
-/// that kibus did not create may ignore the answer, and then Lambda would delete the messages.
+/// Routes a batch of messages and, in a storm, those that the router receives itself. The answer names the messages of
+/// the batch that return to their queue, and the outcome of messages that did not come from a queue. A batch from
+/// another queue fails: a mapping that kibus did not create may ignore the answer, and then Lambda would delete the
+/// messages.
 pub(super) async fn route_batch<S: Services>(
     router: &Arc<Router<S>>,
     mut messages: Vec<Message>,
@@ -119,9 +122,9 @@ pub(super) async fn route_batch<S: Services>(
     }
 }
 
-/// Receives more messages of the hub queue if Lambda passed a full batch of it: those to route, and those for which there
-/// is no room, which return to the queue as they are. A call that fails or takes too long is not repeated: what it received,
-/// if anything, returns to the queue when this invocation is over.
+/// Receives more messages from the hub queue if Lambda passed a full batch from it: messages to route, and messages for
+/// which there is no room, which return to the queue unprocessed. A call that fails or takes too long is not repeated:
+/// the messages that it received, if any, return to the queue after this invocation.
 async fn receive<S: Services>(
     context: &Arc<InvocationContext<S, Deadline>>,
     passed: &[Message],
@@ -149,7 +152,7 @@ async fn receive<S: Services>(
     (more, surplus)
 }
 
-/// How many calls receive more. None if the batch is not full: then few messages wait, or none.
+/// The number of calls that receive more; zero if the batch is not full, because then few or no messages are waiting.
 fn calls(passed: &[Message]) -> usize {
     let is_young = |message: &Message| {
         let receives = message.receives.filter(|_| receipt(message).is_some());
@@ -158,12 +161,12 @@ fn calls(passed: &[Message]) -> usize {
     if passed.len() != BATCH || !passed.iter().all(is_young) {
         return 0;
     }
-    // The messages that wait are about as large as those that came.
+    // Waiting messages are probably about as large as those that arrived.
     let bytes: usize = passed.iter().map(|message| message.body.len()).sum();
     (ROOM / bytes.max(1)).min(MOST / BATCH - 1)
 }
 
-/// Deletes messages that the router received itself. One that stays is routed again, which does no harm in Karpenter.
+/// Deletes messages that the router received itself. A message that stays is routed again, which does no harm in Karpenter.
 async fn delete<S: Services>(context: &Arc<InvocationContext<S, Deadline>>, messages: Vec<&Message>, clock: Deadline) {
     let calls = messages.chunks(BATCH).map(|batch| {
         let receipts = batch.iter().filter_map(|message| receipt(message).map(str::to_owned));
@@ -223,7 +226,7 @@ mod tests {
         Message { id: "m".to_owned(), origin, body: body.to_owned(), receives, arrived }
     }
 
-    /// A mapping may read a queue of another account.
+    /// A mapping can read a queue in another account.
     #[test]
     fn every_message_has_its_own_origin() {
         let record = |source: Value| {
@@ -248,7 +251,7 @@ mod tests {
         }
     }
 
-    /// The receipt of a dead letter is of another queue than the hub's, so a redrive must name none.
+    /// The receipt of a dead letter does not belong to the hub queue, so a redrive must not name a queue.
     #[test]
     fn what_a_record_lacks_has_a_default_and_a_redrive_comes_from_no_queue() {
         let redrive: Value = serde_json::from_str(include_str!("../dead_letters/batch.json")).unwrap();

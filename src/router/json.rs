@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The members of an object in order, each value as it is written.
+/// The members of an object in order, each value in its original form.
 pub(super) struct Members<'a>(Vec<Member<'a>>);
 
 pub(super) struct Member<'a> {
@@ -15,7 +15,7 @@ pub(super) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Whether Go's JSON parser takes its name for this one: in any case, and with two letters of Unicode that fold to ASCII.
+    /// Whether Go's JSON parser matches its name with this one: in any case, and with two Unicode letters that fold to ASCII.
     pub(super) fn folds_to(&self, name: &str) -> bool {
         let folded = self.name.chars().map(|c| match c {
             '\u{17f}' => 's',
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::with_capacity(map.size_hint().unwrap_or(16));
                 while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
-                    // Half a surrogate pair is valid JSON, but no text and no name that anybody reads.
+                    // Half a surrogate pair is valid JSON, but not valid text, and not a name that any parser reads.
                     let name = text(key).unwrap_or_else(|| key.get().to_owned());
                     members.push(Member { name, value });
                 }
@@ -113,7 +113,7 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    /// Replaces a value that is part of a text.
+    /// Replaces a value inside a text.
     pub(super) fn replace(whole: &str, value: &RawValue, new: String) -> Self {
         let start = value.get().as_ptr().addr() - whole.as_ptr().addr();
         Self { place: start..start + value.get().len(), new }

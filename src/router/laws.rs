@@ -60,7 +60,7 @@ proptest! {
         decided.sort();
         prop_assert_eq!(&named, &decided);
 
-        // Every delivery is in its cluster's queue, and no queue has another cluster's instance.
+        // Every delivery is in its cluster's queue, and no queue contains another cluster's instance.
         let taken = taken(&router);
         for (queue, _, instance) in &taken {
             let n: usize = instance[2..].parse().unwrap();
@@ -145,7 +145,7 @@ fn every_kind_of_event_reaches_its_queues() {
     }
 }
 
-/// Nobody can say which instance it is about.
+/// It is ambiguous which instance it is about.
 #[test]
 fn an_ambiguous_event_reaches_no_queue_and_returns() {
     let router = healthy();
@@ -201,7 +201,7 @@ fn an_answer_of_a_queue_becomes_a_verdict() {
     }
 }
 
-/// S3, S15, S16: seconds after add-cluster, not every connection sees the queue and its tags.
+/// S3, S15, S16: in the first seconds after add-cluster, not every connection sees the queue and its tags.
 #[test]
 fn an_urgent_event_without_a_queue_is_retried_once() {
     let (once, unregistered) = (RetryReason::NoQueueYet, DropReason::Unregistered);
@@ -242,7 +242,7 @@ fn an_event_that_is_not_urgent_is_dropped_at_once() {
     assert_eq!(decisions, dropped);
 }
 
-/// Only the hub queue, which the rules of the bus send to, feeds the router.
+/// Only the hub queue, to which the rules of the bus send, feeds the router.
 #[test]
 fn a_message_of_another_queue_returns_unread() {
     let router = healthy();
@@ -276,7 +276,7 @@ fn an_urgent_event_without_tags_is_retried_once() {
     }
 }
 
-/// What AWS says decides, also if its cluster has no queue. An instance counts once for each read of its tags.
+/// AWS's own tag decides, even if its cluster has no queue. An instance counts once per read of its tags.
 #[test]
 fn a_contradiction_is_counted_once_and_gives_nobody_the_event() {
     let absent = SendAnswer::CallFailure(CallFailure::Absent);

@@ -11,13 +11,13 @@ use super::{InvocationContext, locked, side_by_side};
 use crate::model::{InstanceId, instance::contradicts};
 use crate::wire::ec2::MAX_IDS;
 
-/// The owner of each instance that has an answer, or why there is none.
+/// The owner of each instance with an answer, or why there is none.
 pub(super) type InstanceOwners = HashMap<InstanceId, Result<InstanceOwner, RetryReason>>;
 
-/// Instances without an answer so far, as one call asks for them, and why the last call gave none.
+/// Instances without an answer so far, grouped by call, and why the last call had none.
 pub(super) type Unanswered = Vec<(Vec<InstanceId>, RetryReason)>;
 
-/// Finds the owners of these instances with the cache and one try of every call.
+/// Finds the owners of these instances in the cache and with one attempt per call.
 pub(super) async fn locate<S: Services, C: Clock>(
     context: &Arc<InvocationContext<S, C>>,
     ids: HashSet<InstanceId>,
@@ -36,7 +36,7 @@ pub(super) async fn locate<S: Services, C: Clock>(
     (owners, unanswered)
 }
 
-/// Repeats the calls that gave no answer while time is left. Every instance has an answer afterwards.
+/// Repeats the calls without an answer while there is time. Every instance has an answer afterwards.
 pub(super) async fn retry<S: Services, C: Clock>(
     context: &Arc<InvocationContext<S, C>>,
     mut unanswered: Unanswered,

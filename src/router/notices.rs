@@ -1,5 +1,6 @@
-//! Notices: what was delivered, for people, to the SNS topic of the hub. A notice is tried once, after everything else, and
-//! never delays or fails a delivery (docs/decisions/0020-parts-are-optional-and-cost-no-delivery.md).
+//! Notices: human-readable messages about deliveries, for the SNS topic of the hub. A notice is tried once, after
+//! everything else, and never delays or fails a delivery
+//! (docs/decisions/0020-parts-are-optional-and-cost-no-delivery.md).
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,12 +11,12 @@ use super::services::Services;
 use super::{InvocationContext, locked, side_by_side};
 use crate::wire::sns::Notice;
 
-/// How long an invocation may publish in all.
+/// The maximum total time that an invocation spends on publishing.
 const TIME: Duration = Duration::from_millis(300);
-/// How many invocations fail, one after the other, before the router does without notices for some time.
+/// How many consecutive invocations must fail before the router pauses notices for some time.
 const FAILURES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(60);
-/// How many notices an invocation publishes at most, and one call.
+/// The maximum number of notices per invocation, and per call.
 const MOST: usize = 100;
 const BATCH: usize = 10;
 

@@ -1,11 +1,11 @@
-//! Which cluster owns an instance, by its tags, and why no cluster here can receive the events of another.
+//! Which cluster owns an instance, according to its tags, or why no cluster here can receive its events.
 
 use std::sync::Arc;
 
 use super::decision::DropReason;
 use crate::model::{ClusterName, NamedCluster, Tags, instance, instance::is_of_karpenter};
 
-/// An id that no instance has, which a heartbeat asks for. EC2 has no tags for it, and no error.
+/// An id that no instance has, which a heartbeat looks up. For this id, EC2 returns no tags and no error.
 pub(super) const NO_INSTANCE: &str = "i-00000000000000000";
 const AUTO_MODE: &str = "eks:kubernetes-node-pool-name";
 
@@ -15,21 +15,21 @@ pub(super) enum InstanceOwner {
     Cluster(Arc<Placement>),
     /// It has tags, but no cluster here can receive its events.
     Foreign(DropReason),
-    /// EC2 shows no tags. The instance may still belong to a cluster.
+    /// EC2 returned no tags. The instance may still belong to a cluster.
     NoTags,
 }
 
-/// What the tags of an instance say of the node that it is.
+/// What the tags of an instance say about its node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Placement {
     pub(super) cluster: ClusterName,
-    /// Empty if it is not known.
+    /// Empty if it is unknown.
     pub(super) node_pool: String,
     pub(super) instance_type: Option<String>,
 }
 
 impl Placement {
-    /// A cluster, for what is no instance.
+    /// A cluster, for an event without an instance.
     pub(super) fn of(cluster: ClusterName) -> Self {
         Self { cluster, node_pool: String::new(), instance_type: None }
     }

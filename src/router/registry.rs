@@ -1,5 +1,5 @@
-//! Which cluster and bus a queue belongs to, asked only when a queue denies access. The answer comes from the queue's tags
-//! and is cached for a while: SQS allows few calls about tags, and during a migration most clusters have no queue.
+//! Which cluster and bus a queue belongs to, checked only when a queue denies access. The answer comes from the queue's
+//! tags and is cached for a while: SQS allows few tag calls, and during a migration most clusters have no queue.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use super::services::{CallFailure, Services};
 use super::{InvocationContext, locked};
 use crate::model::{BusName, ClusterName, QueueName, Tags, cluster::TAGS_REMEMBERED};
 
-/// How long an answer is valid for which events are dropped or nothing is known: the queue may be created at any moment.
+/// How long an answer is valid that leads to drops or leaves the state unknown: the queue may be created at any moment.
 const SHORTEST: Duration = Duration::from_secs(2);
-/// How long any other answer is valid, and the first one after it was repeated.
+/// How long any other answer is valid, and a negative one after it was repeated.
 const LONGEST: Duration = TAGS_REMEMBERED;
 const GENERATION: usize = 500;
-/// How many calls about the tags of queues an invocation makes. Messages to further unknown queues return to the hub queue,
-/// so that unknown clusters neither hold the invocation nor use up the calls of the account. It is far more than a batch
-/// names in a migration: an event is finished only if all its queues are known in the same invocation.
+/// The maximum number of queue tag calls per invocation. Messages to further unknown queues return to the hub queue, so
+/// that unknown clusters neither block the invocation nor use up the account's calls. It is far more than a batch names
+/// in a migration: an event is finished only if all its queues are known in the same invocation.
 const TAG_CALLS: u32 = 100;
 
 /// A queue and its cluster. The probe queue has no cluster.
@@ -35,13 +35,13 @@ pub(super) enum Registration {
     Absent,
     /// The queue belongs to another cluster or bus, or is not managed by kibus.
     NotOurs,
-    /// The router may not read the queue's tags.
+    /// The router is not allowed to read the queue's tags.
     Denied,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Answer {
-    /// What its tags say, or why there is no answer.
+    /// The answer from its tags, or why there is none.
     result: Result<Registration, RetryReason>,
     since: Instant,
     valid: Duration,
@@ -59,7 +59,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// The slot of a queue's answer. Whoever holds its lock makes the call; all others wait for that answer.
+    /// The slot of a queue's answer. The task that holds the lock makes the call; all others wait for the answer.
     fn slot(&self, queue: &QueueName) -> Slot {
         let mut slots = locked(&self.0);
         if let Some(slot) = slots.get(queue) {
@@ -70,17 +70,17 @@ impl Registry {
         slot
     }
 
-    /// Whether the last answer about this queue was that events to it are dropped.
+    /// Whether the last answer about this queue leads to drops.
     pub(super) fn drops(&self, queue: &QueueName) -> bool {
         let slot = locked(&self.0).peek(queue).map(Arc::clone);
-        // Whoever asks about it now holds the lock.
+        // A task that is checking it now holds the lock.
         let answer = slot.and_then(|slot| *slot.try_lock().ok()?);
         answer.is_some_and(|answer| matches!(answer.result, Ok(Registration::Absent | Registration::NotOurs)))
     }
 }
 
 impl Answer {
-    /// A new answer. If it repeats the one before, it is valid for twice as long.
+    /// A new answer. If it equals the previous one, it is valid for twice as long.
     fn new(result: Result<Registration, RetryReason>, before: Option<Self>, now: Instant) -> Self {
         let repeated = before.filter(|before| {
             before.result == result && now.saturating_duration_since(before.since) < before.valid.saturating_mul(2)
@@ -116,7 +116,7 @@ impl<S: Services, C: Clock> InvocationContext<S, C> {
         result
     }
 
-    /// One call, whatever the answer: the message comes back, and the time of the invocation belongs to the others.
+    /// One call, whatever the answer: the message will return, and the time of the invocation belongs to the others.
     async fn ask_registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
         let call = self.router.services.queue_tags(&to.queue);
         let answer = self.clock.within(call).await.ok_or(RetryReason::OutOfTime)?;
@@ -134,7 +134,7 @@ fn registration_of(tags: &Tags, to: &Destination, bus: &BusName) -> Registration
         Some(cluster) => tags.cluster_of(bus).as_ref() == Some(cluster),
         None => tags.belong_to(bus),
     };
-    // Whoever may tag a queue can mark it as being deleted. Only a queue that is gone loses its events.
+    // Anyone who can tag a queue can mark it for deletion. Only a queue that is gone loses its events.
     if ours { Registration::Ours } else { Registration::NotOurs }
 }
 

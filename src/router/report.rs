@@ -1,6 +1,6 @@
 //! The output of an invocation: a JSON line for each loss, retry and delivery, one line of metrics in CloudWatch's embedded
-//! metric format, and one more for each cluster with a delivery. No line contains text of a message, and the number and size
-//! of the lines have limits.
+//! metric format, and one more for each cluster with a delivery. No line contains text from a message, and the number and
+//! size of lines are limited.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,15 +19,15 @@ use crate::model::{
 };
 use crate::wire::sns::Notice;
 
-/// How many instances a line names at most.
+/// The maximum number of instances in a line.
 const NAMED: usize = 10;
-/// How many lines about losses, retries and deliveries one invocation writes at most.
+/// The maximum number of lines about losses, retries and deliveries per invocation.
 const LINES: usize = 200;
 const NAMESPACE: &str = "Kibus";
-/// How many values a metric may have (CloudWatch embedded metric format specification).
+/// The maximum number of values per metric (CloudWatch embedded metric format specification).
 const VALUES: usize = 100;
 
-/// The calls of one invocation, retries and further pages included, and what came of those to the hub queue.
+/// The calls of one invocation, including retries and further pages, and the outcome of calls to the hub queue.
 #[derive(Debug, Default)]
 pub(super) struct CallCounts {
     pub(super) describe_tags: Count,
@@ -35,7 +35,7 @@ pub(super) struct CallCounts {
     pub(super) list_queue_tags: Count,
     /// Messages that the router received itself.
     pub(super) received: Count,
-    /// Messages that the router could not delete, so they are routed again.
+    /// Messages that the router could not delete, so they will be routed again.
     pub(super) not_deleted: Count,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn lines(
     now: i64,
 ) -> Vec<String> {
     let decisions = decisions(request, messages, routed).into_iter();
-    // Nothing in a line has a key that is not a text, so each can be written.
+    // All keys in a line are text, so serialization cannot fail.
     let decisions = decisions.filter_map(|line| serde_json::to_string(&line).ok());
     let copies = copies(routed);
     let counts = counts(messages, routed, &copies, calls, notified);
@@ -78,7 +78,7 @@ pub(super) fn lines(
     decisions.chain(others.map(|line| line.to_string())).collect()
 }
 
-/// The lines about decisions: losses and retries first, because there are not more than [`LINES`].
+/// The lines about decisions: losses and retries first, because at most [`LINES`] are written.
 fn decisions<'a>(request: &'a str, messages: &'a [Message], routed: &'a RoutedBatch) -> Vec<RouterLine<'a>> {
     type Group<'a> = (bool, usize, Option<&'static str>, Option<&'a Placement>);
     let mut groups: BTreeMap<Group<'_>, Vec<&Item>> = BTreeMap::new();
@@ -124,8 +124,8 @@ fn rfc_3339(millis: i64) -> Option<String> {
     DateTime::from_millis(millis).fmt(Format::DateTime).ok()
 }
 
-/// A notice for each line about a delivery to a cluster. A probe interrupts nobody. The text has the shape that AWS's chat
-/// integration requires of messages that no AWS service wrote (Amazon Q Developer in chat applications, "Custom notifications").
+/// A notice for each line about a delivery to a cluster. A probe interrupts nothing. The text has the shape that AWS's chat
+/// integration requires for custom messages (Amazon Q Developer in chat applications, "Custom notifications").
 pub(super) fn notices(scope: &Scope, messages: &[Message], routed: &RoutedBatch) -> Vec<Notice> {
     let lines = decisions("", messages, routed).into_iter();
     let lines = lines.filter(|line| line.message == DELIVERED && !line.instances.is_empty());
@@ -166,7 +166,7 @@ pub(super) fn notices(scope: &Scope, messages: &[Message], routed: &RoutedBatch)
     lines.map(notice).collect()
 }
 
-/// The copies in queues except heartbeats, each as one of its items.
+/// The delivered copies except heartbeats, each as one of its items.
 type Copies<'a> = BTreeMap<usize, &'a Item>;
 
 fn copies(routed: &RoutedBatch) -> Copies<'_> {
@@ -174,7 +174,7 @@ fn copies(routed: &RoutedBatch) -> Copies<'_> {
     items.filter_map(|item| Some((item.copy?, item))).collect()
 }
 
-/// One line if the topic did not take all notices.
+/// One line if the topic did not accept all notices.
 fn not_notified(request: &str, notified: &Notified) -> Option<Value> {
     notified.why.as_ref().map(|why| {
         json!({
@@ -187,7 +187,7 @@ fn not_notified(request: &str, notified: &Notified) -> Option<Value> {
     })
 }
 
-/// One line for the instances whose tags name another cluster than AWS's own tag. Their events go where AWS says.
+/// One line for the instances with tags that contradict AWS's own tag. Their events go to the cluster in AWS's tag.
 fn contradictions(request: &str, instances: &BTreeSet<InstanceId>) -> Option<Value> {
     (!instances.is_empty()).then(|| {
         json!({
@@ -200,8 +200,8 @@ fn contradictions(request: &str, instances: &BTreeSet<InstanceId>) -> Option<Val
     })
 }
 
-/// What became of each message that came from no queue, by its id: the different decisions about its items. Only an
-/// operator passes such messages; Lambda passes those of the hub queue, and reads nothing of this.
+/// The outcome of each message that did not come from a queue, by its id: the distinct decisions about its items. Only
+/// operators pass such messages; Lambda passes messages from the hub queue, and ignores this member.
 pub(super) fn answered<'a>(messages: &'a [Message], items: &[Item]) -> BTreeMap<&'a str, BTreeSet<RouterDecision>> {
     let mut all: BTreeMap<&str, BTreeSet<RouterDecision>> = BTreeMap::new();
     for item in items {
@@ -218,8 +218,8 @@ pub(super) fn answered<'a>(messages: &'a [Message], items: &[Item]) -> BTreeMap<
     all
 }
 
-/// Each metric with its count. Those of storms, heartbeats and notices are missing if they are zero. Heartbeats count alone,
-/// so an invocation with nothing else has no metric of events, which would be billed.
+/// Each metric with its count. Metrics of storms, heartbeats and notices are omitted if they are zero. Heartbeats have
+/// their own metric, so an invocation with nothing else has no event metrics, which would be billed.
 fn counts(
     messages: &[Message],
     routed: &RoutedBatch,
@@ -279,7 +279,7 @@ fn metrics(bus: &BusName, request: &str, counts: &BTreeMap<&'static str, u32>, c
     Value::Object(line)
 }
 
-/// The delays, longest first. If there are more than a metric may have, this picks some at equal steps, so the maximum
+/// The delays, longest first. If there are more than a metric can have, this picks some at equal steps, so the maximum
 /// stays and the median hardly changes.
 fn delays(copies: &Copies<'_>) -> Vec<i64> {
     let mut delays: Vec<i64> = copies.values().filter_map(|item| item.delay).collect();

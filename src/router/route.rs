@@ -40,7 +40,7 @@ pub(super) async fn route<S: Services, C: Clock>(
     }
 }
 
-/// The events of a batch and their items, while some of them have no decision yet.
+/// The events of a batch and their items, while some items have no decision yet.
 struct OpenItems<'a> {
     messages: &'a [Message],
     events: Vec<Option<DecodedEvent<'a>>>,
@@ -135,7 +135,7 @@ impl<'a> OpenItems<'a> {
                 signal,
                 instance,
                 placement,
-                // Until there is another decision.
+                // Placeholder until there is another decision.
                 decision: Decision::Retried(RetryReason::OutOfTime),
                 copy: None,
                 delay: None,
@@ -150,7 +150,7 @@ impl<'a> OpenItems<'a> {
         open.filter_map(|open| open.item.instance.clone()).collect()
     }
 
-    /// Decides about what is not delivered, and makes the outgoing messages. Items whose instance has no answer stay open.
+    /// Decides which items are not delivered, and creates the outgoing messages. Items whose instance has no answer stay undecided.
     fn settle<S>(&mut self, router: &Router<S>, owners: &InstanceOwners) -> BTreeMap<Destination, Vec<Outgoing>> {
         let mut bound: BTreeMap<(usize, Destination), Vec<usize>> = BTreeMap::new();
         for (number, open) in self.items.iter_mut().enumerate().filter(|(_, open)| !open.settled) {
@@ -187,7 +187,7 @@ impl<'a> OpenItems<'a> {
         self.outgoing(bound)
     }
 
-    /// One message for the items of a message that go to the same destination.
+    /// Creates one message for the items of a message that go to the same destination.
     fn outgoing(&mut self, bound: BTreeMap<(usize, Destination), Vec<usize>>) -> BTreeMap<Destination, Vec<Outgoing>> {
         let mut outgoing: BTreeMap<Destination, Vec<Outgoing>> = BTreeMap::new();
         for ((message, to), items) in bound {
@@ -209,7 +209,7 @@ impl<'a> OpenItems<'a> {
         outgoing
     }
 
-    /// Puts the results of sending on the items. The batch began at `start`: in milliseconds of the Unix epoch `start_millis`.
+    /// Applies the results of sending to the items. The batch began at `start`, which is `start_millis` in milliseconds of the Unix epoch.
     fn finish(mut self, results: impl Iterator<Item = SendResult>, start: Instant, start_millis: i64) -> RoutedBatch {
         for SendResult { number, decision, at } in results {
             let took = i64::try_from(at.saturating_duration_since(start).as_millis()).unwrap_or(i64::MAX);
@@ -239,9 +239,9 @@ impl<'a> OpenItems<'a> {
     }
 }
 
-/// The decision at this receive. What AWS does not show at once, it may show seconds later, so an urgent event from a
-/// queue is retried once before the drop: a new instance may lack its tags (T5), and a connection may not see a new queue
-/// or its tags (S3, S15). An instance that has stopped may have lost its tags, and Karpenter finds it without the message.
+/// The decision at this receive. AWS may show something seconds later, so an urgent event from a queue is retried once
+/// before the drop: a new instance may lack its tags (T5), and a connection may not see a new queue or its tags (S3,
+/// S15). A stopped instance may have lost its tags, but Karpenter finds it without the message.
 fn at_receive(receives: Option<u32>, signal: Option<Signal>, decision: Decision) -> Decision {
     let is_first = receives.is_some_and(|n| n <= 1);
     match decision {
@@ -255,7 +255,7 @@ fn at_receive(receives: Option<u32>, signal: Option<Signal>, decision: Decision)
 #[cfg(not(panic = "unwind"))]
 compile_error!("the router catches the panic of one message, so a panic must not abort its process");
 
-/// Runs a function that may panic, so that a panic harms one message only.
+/// Runs a function that may panic, so that a panic affects only one message.
 fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, RetryReason> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|_| RetryReason::Panicked)
 }

@@ -1,5 +1,5 @@
 //! The router's self-test. It calls AWS with the role of the function: it reads the tags of an instance that does not exist,
-//! and sends a message to the probe queue. What is refused here would be refused for every event.
+//! and sends a message to the probe queue. If one of these calls is refused, it would be refused for every event.
 
 use super::clock::{Backoff, Clock, Deadline};
 use super::decision::RetryReason;
@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::wire::aws_code;
 
-/// How many characters of a message of AWS are reported. EC2 appends an encoded text of a thousand.
+/// How many characters of an AWS message are reported. EC2 appends an encoded text of a thousand characters.
 const SHOWN: usize = 300;
 
 /// Runs the self-test, which ends before the deadline.
@@ -33,7 +33,7 @@ pub(super) async fn run<S: Services>(
     }
 }
 
-/// Makes the calls, which are retried like those of the router.
+/// Makes the calls, with the same retries as the router's calls.
 async fn problems<S: Services, C: Clock>(services: &S, scope: &Scope, clock: &C) -> Vec<SelfTestProblem> {
     let queue = scope.probe_queue();
     let body = self_test_message(scope, &time_text(clock.unix_millis())).to_string();
@@ -106,7 +106,7 @@ fn send_text(scope: &Scope, queue: &QueueName, error: &CallError, tags: Option<&
     } else if aws_code::is_absent(code) {
         format!("{call} failed, because the queue does not exist")
     } else if aws_code::is_denied(code) {
-        // Elsewhere the statement has no condition on tags.
+        // In other Regions, the statement has no condition on tags.
         let tags = tags.filter(|_| scope.region.has_queue_tag_conditions());
         let tags = tags.map_or_else(String::new, |tags| tag_text(scope, tags));
         format!("{call} is denied; check statement KibusSendToClusters of the router's policy{tags}")
@@ -115,7 +115,7 @@ fn send_text(scope: &Scope, queue: &QueueName, error: &CallError, tags: Option<&
     }
 }
 
-/// What the tags of the probe queue say about the condition of the statement.
+/// What the tags of the probe queue mean for the statement's condition.
 fn tag_text(scope: &Scope, tags: &Tags) -> String {
     if tags.belong_to(&scope.bus) && tags.get(CLUSTER).is_some() {
         format!(

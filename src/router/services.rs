@@ -1,5 +1,5 @@
-//! What the router asks of EC2 and SQS, what they may answer, and the calls themselves. The laws of routing are tested
-//! against every possible answer, which no local service can be made to give.
+//! The calls from the router to EC2 and SQS, and the possible answers. The laws of routing are tested against every
+//! possible answer, which no local service could produce.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -28,13 +28,13 @@ use crate::wire::sns::{self, Notice, publish_batch};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallError {
     pub(super) failure: CallFailure,
-    /// The code with which AWS refused; never empty.
+    /// The error code of AWS; never empty.
     pub(super) code: String,
-    /// What AWS says, or why there is no answer.
+    /// The message from AWS, or why there is no answer.
     pub(super) message: String,
 }
 
-/// What a failed call means for the events that it was about.
+/// What a failed call means for its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallFailure {
     /// The call may succeed soon.
@@ -43,35 +43,35 @@ pub(super) enum CallFailure {
     Absent,
     /// The request as a whole is too large.
     TooLong,
-    /// AWS does not accept the request and will not accept it later.
+    /// AWS does not accept the request, and will not accept it later.
     Refused,
 }
 
 type Answer<T> = Result<T, CallError>;
 
 pub(super) trait Services: Send + Sync + 'static {
-    /// The tags of those of up to 200 instances that have any. Counts every call that this takes.
+    /// The tags of up to 200 instances; instances without tags are left out. Counts every call.
     fn instance_tags(
         &self,
         ids: &[InstanceId],
         calls: &CallCounts,
     ) -> impl Future<Output = Answer<HashMap<InstanceId, Tags>>> + Send;
 
-    /// Sends up to ten messages to a queue. Gives one result for each message, in order.
+    /// Sends up to ten messages to a queue. Returns one result for each message, in order.
     fn send(&self, queue: &QueueName, bodies: &[&str]) -> impl Future<Output = Answer<Vec<Answer<()>>>> + Send;
 
     fn queue_tags(&self, queue: &QueueName) -> impl Future<Output = Answer<Tags>> + Send;
 
-    /// Receives up to ten messages of a queue without waiting, and hides them for this number of seconds.
+    /// Receives up to ten messages from a queue without waiting, and hides them for this number of seconds.
     fn receive(&self, queue: &QueueName, hidden: u32) -> impl Future<Output = Answer<Vec<Message>>> + Send;
 
-    /// Deletes up to ten messages of a queue, by their receipt handles. Gives how many of them are deleted.
+    /// Deletes up to ten messages from a queue, by their receipt handles. Returns how many were deleted.
     fn delete(&self, queue: &QueueName, receipts: &[&str]) -> impl Future<Output = Answer<usize>> + Send;
 
-    /// Hides up to ten messages of a queue for a number of seconds each, by their receipt handles.
+    /// Hides up to ten messages in a queue for a number of seconds each, by their receipt handles.
     fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> impl Future<Output = Answer<()>> + Send;
 
-    /// Publishes up to ten notices to a topic, by its ARN. Gives how many it took, or the code with which AWS refused.
+    /// Publishes up to ten notices to a topic, by its ARN. Returns how many it accepted, or the error code of AWS.
     fn publish(&self, topic: &str, notices: &[Notice]) -> impl Future<Output = Result<usize, String>> + Send;
 }
 
@@ -107,8 +107,9 @@ impl Services for AwsServices {
             call = call.entries(entry.map_err(unbuilt)?);
         }
         let answer = call.send().await.map_err(|e| of_sqs(&e))?;
-        // An entry may be missing from both lists.
-        let mut entries = vec![Err(CallError::unanswered("the answer lacks the message".to_owned())); bodies.len()];
+        // An entry can be missing from both lists.
+        let mut entries =
+            vec![Err(CallError::unanswered("the answer does not mention the message".to_owned())); bodies.len()];
         let mut put = |id: &str, entry| {
             if let Some(place) = id.parse().ok().and_then(|n: usize| entries.get_mut(n)) {
                 *place = entry;
@@ -175,7 +176,7 @@ impl Services for AwsServices {
     }
 }
 
-/// A message that the router received. One that lacks something is not routed: it returns, and Lambda passes it on.
+/// A message that the router received. An incomplete message is not routed: it returns to the queue, and Lambda passes it on.
 fn received(message: SqsMessage) -> Option<Message> {
     let attributes = message.attributes?;
     let number = |name| attributes.get(&name);
@@ -189,13 +190,13 @@ fn received(message: SqsMessage) -> Option<Message> {
 }
 
 impl CallError {
-    /// No answer, or none that can be read.
+    /// No answer, or an unreadable one.
     fn unanswered(message: String) -> Self {
         Self { failure: CallFailure::Again(RetryReason::SendUnavailable), code: "NoAnswer".to_owned(), message }
     }
 
-    /// The refusal of SQS with this code, of a call or of one entry. SQS calls throttling a sender fault too, so the code
-    /// decides first. Expired credentials are new at the next try.
+    /// SQS's refusal of a call or an entry with this code. SQS also calls throttling a sender fault, so the code
+    /// decides first. Expired credentials are renewed for the next try.
     pub(super) fn of_code(code: &str, message: &str, sender_fault: bool) -> Self {
         let code = aws_code::bare(code);
         let failure = if aws_code::is_absent(code) {
@@ -215,7 +216,7 @@ impl CallError {
     }
 }
 
-/// A request that the SDK does not make.
+/// A request that the SDK rejects.
 fn unbuilt(e: impl Display) -> CallError {
     CallError { failure: CallFailure::Refused, code: "InvalidRequest".to_owned(), message: e.to_string() }
 }

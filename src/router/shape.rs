@@ -1,7 +1,8 @@
 //! The members of an event that the router or Karpenter reads, and the shapes in which Karpenter's parsers accept them.
 //!
-//! Karpenter's JSON parser takes names in any case, and the last of several members with one name. Other parsers differ, so an
-//! event with such a member is ambiguous: the router must not look up one instance and forward another.
+//! Karpenter's JSON parser takes names in any case, and uses the last of several members with the same name. Other
+//! parsers differ, so an event with such a member is ambiguous: the router must not look up one instance but forward
+//! another.
 //!
 //! Source: `pkg/controllers/interruption/messages` of aws/karpenter-provider-aws, the same from v0.19 to v1.14.
 
@@ -10,16 +11,16 @@ use serde_json::value::RawValue;
 use super::json::{self, Members};
 use crate::model::Signal;
 
-/// The shape of a value. Karpenter discards an event in which a value has another shape.
+/// The shape of a value. Karpenter discards an event if a value has another shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape<'s> {
-    /// A value that the decoder judges by itself.
+    /// A value that the decoder evaluates itself.
     Judged,
     Text,
     Texts,
     /// A list of objects whose `latestDescription` and `language` are strings.
     Descriptions,
-    /// An object that may have these members, and any others.
+    /// An object that can have these members and any others.
     Object(&'s [(&'static str, Self)]),
     List(&'s Self),
 }
@@ -86,7 +87,7 @@ impl Shape<'_> {
         }
     }
 
-    /// Whether Karpenter's parsers accept a value. Go takes `null` as no value.
+    /// Whether Karpenter's parsers accept a value. Go treats `null` as no value.
     pub(super) fn fits(self, value: &RawValue) -> bool {
         let fits = |description: &RawValue| {
             let members = Members::parse(description.get());

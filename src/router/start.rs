@@ -32,7 +32,7 @@ use crate::model::{
 };
 use crate::wire::{behavior, custom_endpoint, ec2, sns};
 
-/// How long one try of a call may take.
+/// The maximum duration of one attempt of a call.
 const TRY: Duration = Duration::from_secs(3);
 
 /// The function. It learns its account and Region from the first invocation.
@@ -46,8 +46,8 @@ struct LambdaFunction {
     router: OnceCell<Arc<Router<AwsServices>>>,
 }
 
-/// Runs the function until Lambda ends it. It fails if the handler of the function is not the router's, or a variable that
-/// Lambda sets is missing.
+/// Runs the function until Lambda ends it. It fails if the function's handler is not valid for the router, or if a
+/// variable that Lambda sets is missing.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     let handler = env::var(HANDLER_VARIABLE).map_err(|_| format!("`{HANDLER_VARIABLE}` is not set"))?.parse()?;
     let connector = connection::connector();
@@ -125,22 +125,22 @@ fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
     Diagnostic { error_type: kind.to_owned(), error_message: message.into() }
 }
 
-/// Writes lines to standard output, from which Lambda takes logs. No message waits for a line that cannot be written.
+/// Writes lines to standard output, from which Lambda collects logs. If a line cannot be written, no message waits for it.
 fn print(lines: &[String]) {
     let mut out = std::io::stdout().lock();
-    // In one write: standard output would be written to once for each line, and a storm has hundreds.
+    // In one write: otherwise there would be one write per line, and a storm has hundreds.
     let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();
 }
 
-/// A variable that Lambda sets and that the function lacks.
+/// A variable that Lambda should set, but that is missing.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not set")]
 struct NotSet(&'static str);
 
 /// The SDK's configuration. Lambda provides it in environment variables (Lambda guide, "Defined runtime environment
-/// variables"), and the function has no other source: the part of the SDK that reads them all would only make the binary
+/// variables"), and the function has no other source: the SDK's loader for all sources would only make the binary
 /// larger. It has no retries, because only the router knows how much time is left.
 fn configuration(env: Env, connector: &SharedHttpConnector) -> Result<SdkConfig, NotSet> {
     let required = |name| env.get(name).map_err(|_| NotSet(name));

@@ -1,6 +1,6 @@
-//! What a survey may ask and what it knows, made from the table of questions: a query holds the keys that are asked about, and
-//! the survey the answers. An accessor of the survey notes its question if there is no answer yet. The reader asks a query: all that
-//! it holds at once, with a limit of calls.
+//! The questions and answers of a survey, generated from the table of questions: a query contains the requested keys,
+//! and the survey the answers. An accessor of the survey records its question if there is no answer yet. The reader
+//! answers a query: all questions at once, with a limit on concurrent calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -40,10 +40,10 @@ macro_rules! survey {
             $($(#[$doc])* pub $composed: BTreeSet<$key>,)*
         }
 
-        /// The answers to questions about one hub. A key that was not asked about is missing.
+        /// The answers to questions about one hub. A key that was not requested is missing.
         #[derive(Clone, Debug, Default)]
         pub struct Known {
-            /// The parameters with the records of clusters of the bus; the records themselves are among the resources.
+            /// The parameters with the records of clusters of the bus; the records themselves are part of the resources.
             pub records: Fact<BTreeSet<ParameterName>>,
             $($(#[$once_doc])* pub $once: Fact<$one>,)*
             $($(#[$each_doc])* pub $each: BTreeMap<$each_key, Fact<$each_answer>>,)*
@@ -124,22 +124,22 @@ impl Query {
 }
 
 /// From this many roles on, one report about all roles of the account takes less time than the calls about each: IAM
-/// accepts about 20 calls a second, and each role takes one or two.
+/// accepts about 20 calls per second, and each role needs one or two.
 const READ_AT_ONCE: usize = 20;
 
-/// Settings are lost if they are still missing after this many further reads, which take ten seconds.
+/// Settings count as lost if they are still missing after this many further reads, which take ten seconds.
 const LOST_AFTER_READS: u32 = 5;
 const LOST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long a queue that was marked as being deleted may still answer, and the pause between two looks at it. Terraform's
-/// provider, too, waits for several answers in a row, because the servers of SQS do not agree at once.
+/// How long a queue that was marked for deletion may still answer, and the pause between two reads. Terraform's
+/// provider also waits for several consecutive answers, because the SQS servers do not agree immediately.
 const LEAVING_PAUSE: Duration = Duration::from_secs(3);
 const GONE_IN_A_ROW: u32 = 3;
 
 /// The pause before the messages of a queue are counted again.
 const LATER: Duration = Duration::from_secs(2);
 
-/// How often a probe says that it goes on.
+/// How often the progress of a probe is reported.
 const STILL_PROBING: Duration = Duration::from_secs(10);
 
 pub(super) struct Reader<'a, R> {
@@ -153,11 +153,11 @@ type SnapshotOf = (ResourceId, Result<Option<Snapshot>, Fault>);
 type Snapshots = Vec<SnapshotOf>;
 type Answers<K, T> = Vec<(K, Fact<T>)>;
 
-/// All records of clusters, and what was read with them.
+/// All cluster records, and the reads that belong to them.
 struct All {
     names: Fact<BTreeSet<ParameterName>>,
     snapshots: Snapshots,
-    /// The queues that redrive into the queue of each record, if they were asked for.
+    /// The queues that redrive into the queue of each record, if requested.
     sources: Answers<QueueName, BTreeSet<QueueName>>,
 }
 
@@ -169,13 +169,13 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
 
     pub(super) async fn answer(&self, survey: &mut Survey, query: &Query) {
         self.ask(survey, query).await;
-        // After the read, or a mark could be from the future.
+        // Taken after the read; otherwise a mark could be from the future.
         survey.now = self.cloud.now();
         survey.take_leaving(&query.leaving_queues);
         self.believe_lost_settings(survey).await;
     }
 
-    /// Makes a call when there is room for it. What waits for room takes little memory.
+    /// Makes a call when the limit allows it. Waiting calls take little memory.
     async fn call<F: Future>(&self, call: impl FnOnce() -> F) -> F::Output {
         self.calls(1, call).await
     }
@@ -196,12 +196,12 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     }
 
     async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
-        // A queue has its attributes and its tags.
+        // A queue needs two calls: attributes and tags.
         let at_once = if matches!(id, ResourceId::Queue(_)) { 2 } else { 1 };
         self.calls(at_once, || self.cloud.snapshot(id)).await
     }
 
-    /// Records of clusters, several in a call.
+    /// Records of clusters, several per call.
     async fn named_records(&self, ids: &[&ResourceId]) -> Snapshots {
         let names = ids.iter().filter_map(|id| match id {
             ResourceId::Record(name) => Some(name.clone()),
@@ -220,12 +220,12 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         names.into_iter().map(one).collect()
     }
 
-    /// All records of clusters, with the queue of each: the queues of a page are read while the next page comes.
+    /// All records of clusters, with the queue of each: the queues of a page are read while the next page is loading.
     async fn all_records(&self, with_sources: bool) -> All {
         let (mut names, mut snapshots) = (BTreeSet::new(), Vec::new());
         let (mut reads, mut sources) = (FuturesUnordered::new(), Vec::new());
         let mut token = None;
-        // One for all pages, which follow each other: none waits behind the queues of those before it.
+        // One permit for all pages, which are sequential: no page waits behind the queues of the previous ones.
         let permit = self.permits.acquire().await;
         let names = 'pages: {
             for _ in 0..MOST_PAGES {
@@ -279,7 +279,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         ((id, answer), sources)
     }
 
-    /// Waits until a marked queue is gone, or its mark is too old to be of a delete.
+    /// Waits until a marked queue is gone, or its mark is too old to come from a delete.
     async fn leaving_queues(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Queue> {
         if !queues.is_empty() {
             (self.report)(SlowStep::QueueLeaves);
@@ -296,7 +296,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
                 gone = if found.is_none() { gone + 1 } else { 0 };
                 match found {
                     None if gone == GONE_IN_A_ROW => return (queue.clone(), Fact::Absent),
-                    // A mark that someone renews does not count longer.
+                    // A renewed mark does not extend the wait.
                     Some(stays)
                         if !stays.tags.being_deleted(self.cloud.now())
                             || self.cloud.now() >= began + MARK_COUNTS.as_secs() =>
@@ -342,7 +342,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         join_all(reads).await
     }
 
-    /// If the first is denied, so are the others.
+    /// If the first call is denied, so are the others.
     async fn first<K: Clone + Ord, T>(
         &self,
         keys: &BTreeSet<K>,
@@ -361,8 +361,9 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         answers
     }
 
-    /// Reads missing settings of an existing hub again, and what exists of it: whether a read shows a parameter right after its
-    /// write is documented nowhere (Systems Manager API reference, `PutParameter`), and what was just deleted may still answer.
+    /// Reads missing settings of an existing hub again, and its existing resources: it is not documented whether a read
+    /// shows a parameter right after its write (Systems Manager API reference, `PutParameter`), and a resource that was
+    /// just deleted may still answer.
     async fn believe_lost_settings(&self, survey: &mut Survey) {
         for _ in 0..LOST_AFTER_READS {
             let mut ids = survey.parts_without_settings();
@@ -379,7 +380,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
 
     async fn roles(&self, survey: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
         let prefix = survey.scope.controller_policies_prefix();
-        // A fault that is no denial is reported by the calls about each role.
+        // Faults other than denials are reported by the calls about each role.
         let details =
             if roles.len() < READ_AT_ONCE { None } else { self.call(|| self.cloud.inline_policies(roles)).await.ok() };
         let Some(mut details) = details else {
@@ -403,7 +404,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         names.retain(|name| name.starts_with(prefix));
         let reads = names.iter().map(|name| self.call(|| self.cloud.inline_policy(role, name)));
         let read: Result<Vec<_>, Fault> = join_all(reads).await.into_iter().collect();
-        // A policy that went between the two calls is gone.
+        // A policy that was deleted between the two calls is gone.
         Ok(Some(named(read?.into_iter().flatten(), prefix)))
     }
 
@@ -426,7 +427,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         self.each(queues, async |queue| self.cloud.depth(queue).await).await
     }
 
-    /// Probes all at once, and says how far it is.
+    /// Runs all probes at once, and reports progress.
     async fn probes(
         &self,
         survey: &Survey,
@@ -471,7 +472,7 @@ fn of_record(record: Record) -> Snapshot {
 }
 
 impl Survey {
-    /// Takes the answers about marked queues, after the wait for them, as what is known of these queues.
+    /// Uses the answers about marked queues, after the wait, as the state of these queues.
     fn take_leaving(&mut self, queues: &BTreeSet<QueueName>) {
         for queue in queues {
             let answer = self.known.leaving_queues.get(queue).cloned().unwrap_or_default();
@@ -498,7 +499,7 @@ impl Survey {
     }
 }
 
-/// What `read` gives, if it is needed.
+/// The result of `read`, if it is needed.
 async fn when<F: Future>(needed: bool, read: impl FnOnce() -> F) -> Option<F::Output> {
     OptionFuture::from(needed.then(read)).await
 }

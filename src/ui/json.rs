@@ -1,5 +1,5 @@
-//! What a command reports about its hubs, and the one JSON document that it writes to stdout. serde writes it from these types,
-//! and schemars describes them in `docs/plan.schema.json`: `KIBUS_TEST_UPDATE=1` and the tests of this module write it. A member
+//! What a command reports about its hubs, and the one JSON document that it writes to stdout. serde writes it from these types, and
+//! schemars describes them in `docs/plan.schema.json`: the tests of this module write the schema with `KIBUS_TEST_UPDATE=1`. A member
 //! that may be missing is never null.
 
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ const FORMAT_VERSION: u32 = 3;
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
-    /// The hub that the command is about; one entry per bus for `list`. Empty for a command about no hub, and if the command
-    /// failed before the hub was known; `error` then has the reason.
+    /// The hub that the command works on; one entry per bus for `list`. Empty for a command without a hub, and if the
+    /// command failed before the hub was known; `error` then has the reason.
     pub hubs: Vec<HubReport>,
     /// Present only if AWS throttled calls, which were repeated: how many, by service.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -44,7 +44,7 @@ pub struct Report {
     pub error: Option<Error>,
 }
 
-/// What only one command reports that is about no hub.
+/// Command-specific data that does not belong to a hub.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -88,12 +88,12 @@ pub struct HubReport {
     /// Present only if the command failed for this hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
-    // Whether the command ends as one that found differences.
+    // Whether the command ends with the exit code for differences.
     #[serde(skip)]
     pub differs: bool,
 }
 
-/// What only one command reports about a hub.
+/// Command-specific data about a hub.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -106,7 +106,7 @@ pub enum Body {
         #[cfg_attr(test, schemars(with = "serde_json::Map<String, Value>"))]
         Document,
     ),
-    /// The text in the language of the tool. Present for `export` only.
+    /// The output in the language of the tool. Present for `export` only.
     Export(String),
     /// Present for `dead-letters` only.
     DeadLetters(DeadLetterReport),
@@ -224,7 +224,7 @@ pub struct Problem {
     name: String,
     /// The problem.
     message: String,
-    /// What to do, step by step. A command without text fixes the problem alone.
+    /// What to do, step by step. A command without text is enough to fix the problem.
     fix: Vec<Hint>,
 }
 
@@ -317,9 +317,9 @@ pub struct DrillReport {
     pub instance: DrillInstance,
     /// The steps, in the order in which they were seen. Empty if nothing was interrupted.
     pub steps: Vec<StepReport>,
-    /// How many messages SQS has counted as sent to the queue since the start, minutes late. Null if it is unknown.
+    /// How many messages SQS has counted as sent to the queue since the start; the count lags by minutes. Null if it is unknown.
     pub sent: Option<u64>,
-    /// Whether something that the drill made is left.
+    /// Whether any resource of the drill is left.
     pub left: bool,
 }
 
@@ -327,7 +327,7 @@ pub struct DrillReport {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Explanation {
-    /// The code of the finding, or the alarm without its bus.
+    /// The code of the finding, or the name of the alarm without the bus.
     pub code: &'static str,
     pub title: String,
     /// Paragraphs of text. Indented lines are commands.
@@ -343,7 +343,7 @@ pub struct Build {
     pub target: &'static str,
     /// The version of the router that it ships with.
     pub router: &'static str,
-    /// The routers that it contains. Empty if it uploads the router beside it.
+    /// The routers that it contains. Empty if it uploads the router next to it.
     pub embedded_routers: Vec<EmbeddedRouter>,
 }
 

@@ -20,7 +20,7 @@ const RUNNING: &str = "  {spinner} {msg}{since}";
 /// Any other running operation.
 const SPINNER: &str = "{spinner} {msg}{prefix}{since}";
 
-/// A running operation; its line is removed when this is dropped.
+/// A running operation; dropping it removes its line.
 #[derive(Debug)]
 pub struct Spinner(ProgressBar);
 
@@ -33,7 +33,7 @@ impl Spinner {
         Self(bar)
     }
 
-    /// Shows why the operation takes long.
+    /// Shows why the operation is slow.
     pub fn slowed(&self, reason: &str) {
         self.0.set_prefix(after(reason));
     }
@@ -72,7 +72,7 @@ impl PlanProgress {
         Self { ui: ui.clone(), live }
     }
 
-    /// Shows why the changes take long.
+    /// Shows why the changes are slow.
     pub fn slowed(&self, reason: &str) {
         if let Some(live) = &self.live {
             live.total.set_prefix(after(reason));
@@ -87,7 +87,7 @@ impl PlanProgress {
             ChangeEvent::Started => return None,
             // Quiet output shows only failures.
             ChangeEvent::Waiting(_) | ChangeEvent::Done(_) if self.ui.quiet => return None,
-            // On a terminal the live line shows it.
+            // On a terminal, the live line shows it.
             ChangeEvent::Waiting(_) if on_terminal => return None,
             ChangeEvent::Waiting(reason) => format!("waiting: {}: {}", described(change), escape(reason)),
             ChangeEvent::Done(took) if on_terminal => {
@@ -175,7 +175,7 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("━━─")
 }
 
-/// A reason, as it follows an operation.
+/// A reason, as text that follows an operation.
 fn after(reason: &str) -> String {
     format!("  {}", escape(reason))
 }

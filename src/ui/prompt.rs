@@ -1,4 +1,4 @@
-//! Questions to a person, on stderr, in dialoguer's words. The terminal edits the line, and turns Ctrl-C into a signal, which ends
+//! Questions to the user, on stderr, in dialoguer's style. The terminal edits the line, and turns Ctrl-C into a signal, which ends
 //! the command: in the raw mode of dialoguer's own prompts, Ctrl-D is ignored and an interrupted read looks like Ctrl-C.
 
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::text::escape;
 use crate::error::Error;
 
-/// Asks a question. Only `word` means yes or, if that is empty, `y` and `yes`. Ctrl-D means no.
+/// Asks a question. Only `word` means yes or, if it is empty, `y` and `yes`. Ctrl-D means no.
 pub(super) async fn confirm(question: &str, word: &str) -> Result<bool, Error> {
     let (question, mut prompt) = (escape(question), String::new());
     // Formatting into a string does not fail.
@@ -30,7 +30,7 @@ fn is_yes(answer: &str, word: &str) -> bool {
     }
 }
 
-/// Begins a new line after a question that has no answer: after Ctrl-D, and after a signal.
+/// Starts a new line after a question without an answer: after Ctrl-D, and after a signal.
 struct OpenLine;
 
 impl Drop for OpenLine {
@@ -39,7 +39,7 @@ impl Drop for OpenLine {
     }
 }
 
-/// Reads a line; empty if the person cancels.
+/// Reads a line; empty if the user cancels.
 async fn ask(question: &str) -> io::Result<String> {
     write!(io::stderr(), "{question}")?;
     let open = OpenLine;

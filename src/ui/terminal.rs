@@ -1,4 +1,4 @@
-//! The streams for text: which is a terminal, whether it has color, and what a person wants to read on it.
+//! The streams for text: whether each is a terminal, whether it has color, and what the user wants to read on it.
 
 use std::env;
 use std::io::{self, Write};
@@ -8,20 +8,20 @@ use console::Term;
 use super::text::Style;
 use crate::error::Error;
 
-/// What is written to stdout.
+/// What to write to stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Output {
-    /// Text for people.
+    /// Human-readable text.
     #[default]
     Text,
-    /// One JSON document, as docs/plan.schema.json describes it.
+    /// One JSON document, described by docs/plan.schema.json.
     Json,
 }
 
-/// When text is colored.
+/// When to color text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR is set; everywhere if CLICOLOR_FORCE is.
+    /// On a terminal, unless NO_COLOR is set; everywhere if CLICOLOR_FORCE is set.
     #[default]
     Auto,
     /// Always.
@@ -30,14 +30,14 @@ pub enum Color {
     Never,
 }
 
-/// How much kibus says besides results and errors, and whether it asks.
+/// How much kibus writes besides results and errors, and whether it prompts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Talk {
     /// No progress, warnings or next steps.
     pub quiet: bool,
     /// No questions.
     pub no_input: bool,
-    /// Documents follow each other, one a line.
+    /// Several documents, one per line.
     pub is_stream: bool,
 }
 
@@ -85,8 +85,8 @@ impl ColorVariables {
         }
     }
 
-    /// Whether output to a stream is colored. The flag comes first, then `NO_COLOR`, `CLICOLOR_FORCE`, and whether the
-    /// stream is a terminal.
+    /// Whether output to a stream is colored. The flag takes precedence, then `NO_COLOR`, `CLICOLOR_FORCE`, and whether
+    /// the stream is a terminal.
     pub(super) fn colors(self, flag: Color, terminal: bool) -> bool {
         match flag {
             Color::Always => true,
@@ -97,7 +97,7 @@ impl ColorVariables {
     }
 }
 
-/// Colors text, or returns it unchanged. A color repeats what the text already says.
+/// Colors text, or returns it unchanged. Color only repeats what the text already says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint {
     on: bool,
@@ -145,7 +145,7 @@ impl Paint {
     }
 }
 
-/// Writes text and a newline. Gives whether there is a reader. A closed output is not a failure.
+/// Writes text and a newline. Returns whether there is a reader. Closed output is not a failure.
 pub(super) fn write_line(to: &mut impl Write, text: &str) -> Result<bool, Error> {
     match writeln!(to, "{text}").and_then(|()| to.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -155,9 +155,9 @@ pub(super) fn write_line(to: &mut impl Write, text: &str) -> Result<bool, Error>
 
 /// The error of a failed write to stdout, like one to a full disk.
 pub fn not_written(e: &io::Error) -> Error {
-    Error::failed("the output could not be written to standard output")
+    Error::failed("cannot write to standard output")
         .note(e.to_string())
-        .note("the output is incomplete; what was changed stays changed")
+        .note("the output is incomplete; changes that were made stay in effect")
 }
 
 #[cfg(test)]

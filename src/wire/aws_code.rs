@@ -1,19 +1,19 @@
-//! The error codes of AWS, as questions. Nothing else in the crate knows what a code means.
+//! The meaning of AWS error codes. Nothing else in the crate knows what a code means.
 //!
-//! Every question takes a code as [`bare`] gives it. The KMS codes are those that SQS (`KMS.`) and Lambda (`KMS`) pass on.
+//! Every function expects a code as returned by [`bare`]. The KMS codes are those that SQS (`KMS.`) and Lambda (`KMS`) pass on.
 
 use aws_smithy_runtime_api::http::Headers;
 use serde_json::Value;
 
-/// A code without what the protocols add to it: a namespace and `#`, `AWS.SimpleQueueService.`, `;Sender`.
+/// A code without the parts that the protocols add: a namespace and `#`, `AWS.SimpleQueueService.`, `;Sender`.
 pub fn bare(code: &str) -> &str {
     let code = code.split_once(';').map_or(code, |(code, _)| code);
     let code = code.rsplit_once('#').map_or(code, |(_, code)| code);
     code.strip_prefix("AWS.SimpleQueueService.").unwrap_or(code)
 }
 
-/// The code in an answer whose body is this JSON document: in a header, or in the document. Without a namespace and `#`,
-/// `;Sender`, or `:` and a URL.
+/// The code in a response with this JSON document as its body: from a header, or from the document. Without a namespace
+/// and `#`, `;Sender`, or `:` and a URL.
 pub fn of_json(headers: &Headers, document: &Value) -> Option<String> {
     let mut names = ["x-amzn-query-error", "x-amzn-errortype"].iter();
     let in_header = names.find_map(|name| headers.get(*name));
@@ -43,7 +43,7 @@ questions! {
         "KMS.DisabledException" | "KMS.InvalidKeyUsageException" | "KMS.InvalidStateException"
         | "KMS.NotFoundException" | "KMS.OptInRequired" | "KMSDisabledException" | "KMSInvalidStateException"
         | "KMSNotFoundException";
-    /// Whether the credentials were valid once.
+    /// Whether the credentials used to be valid.
     is_expired: "ExpiredToken" | "ExpiredTokenException" | "RequestExpired";
     /// Whether AWS does not accept the credentials or the signature.
     is_unauthenticated:
@@ -62,13 +62,13 @@ questions! {
         "DashboardNotFoundError" | "NonExistentQueue" | "QueueDoesNotExist" | "NoSuchEntity" | "NoSuchEntityException"
         | "NotFound" | "NotFoundException" | "ResourceNotFound" | "ResourceNotFoundException" | "ParameterNotFound"
         | "InvalidResourceId";
-    /// Whether IAM does not take the parameters of a call as they are.
+    /// Whether IAM rejects the parameters of a call.
     is_existing:
         "QueueAlreadyExists" | "QueueNameExists" | "EntityAlreadyExists" | "EntityAlreadyExistsException"
         | "ResourceAlreadyExistsException" | "ParameterAlreadyExists";
-    /// Whether the resource's state does not allow the call. Lambda also says so of a resource that exists.
+    /// Whether the resource's state does not allow the call. Lambda also returns it for a resource that exists.
     is_conflict: "ResourceConflictException" | "ConflictException";
-    /// Whether the resource is not the revision that the call names.
+    /// Whether the resource has a different revision than the call names.
     is_other_revision: "PreconditionFailedException";
     is_limit:
         "LimitExceeded" | "LimitExceededException" | "LimitExceededFault" | "OverLimit" | "CodeStorageExceededException"
@@ -79,11 +79,11 @@ questions! {
     /// Whether SQS rejects the value of an attribute; it has one code for all of them.
     is_invalid_attribute: "InvalidAttributeValue" | "InvalidParameterValue";
     is_malformed_policy: "MalformedPolicyDocument" | "MalformedPolicyDocumentException";
-    /// Whether the service does not accept the request; EventBridge also says so of a rule that has targets.
+    /// Whether the service does not accept the request; EventBridge also returns it for a rule that has targets.
     is_invalid: "ValidationException";
     /// Whether something that belongs to the resource must be deleted first.
     is_delete_conflict: "DeleteConflict" | "DeleteConflictException";
-    /// Whether a queue of the name was deleted less than a minute ago.
+    /// Whether a queue with this name was deleted less than a minute ago.
     is_deleted_recently: "QueueDeletedRecently";
     /// Whether an event source mapping is being changed.
     is_in_use: "ResourceInUseException";

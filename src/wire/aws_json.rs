@@ -27,9 +27,9 @@ const REST: &str = "application/json";
 #[derive(Clone, Copy, Debug)]
 pub struct JsonService {
     service: Service,
-    /// The media type of its requests, which has the version of the protocol.
+    /// The media type of its requests, which includes the version of the protocol.
     media_type: &'static str,
-    /// The target of a request, up to the name of the operation. REST JSON has none.
+    /// The prefix of a request's target, before the name of the operation. REST JSON has none.
     target: &'static str,
 }
 
@@ -63,7 +63,7 @@ pub const EKS: JsonService = json(Service::of("EKS", "eks").with_fips_prefix(), 
 /// The Fault Injection Service, whose protocol is REST JSON.
 pub const FIS: JsonService = json(Service::of("fis", "fis"), REST, "");
 
-/// A client of such a service. Clones share what they learned about the clock of the service.
+/// A client of such a service. Clones share the measured offset of the service's clock.
 #[derive(Clone, Debug)]
 pub struct JsonClient(Arc<Handle>);
 
@@ -76,9 +76,9 @@ struct Handle {
 
 type Answer<T> = Result<T, SdkError<ErrorResponse, HttpResponse>>;
 
-/// The answer is not a document that the operation returns.
+/// The response is not a document that the operation can return.
 #[derive(Debug, thiserror::Error)]
-#[error("the answer is not the expected JSON document")]
+#[error("the response is not the expected JSON document")]
 struct Unreadable(#[source] serde_json::Error);
 
 impl JsonClient {
@@ -88,8 +88,8 @@ impl JsonClient {
         Self(Arc::new(Handle { config: config.clone(), service, runtime }))
     }
 
-    /// Calls an operation of AWS JSON. Members of the input that are `null` are left out. An answer without a body counts as
-    /// a document without members, because that is what an operation without output returns.
+    /// Calls an operation of AWS JSON. Input members that are `null` are omitted. A response without a body counts as
+    /// an empty document, because an operation without output returns no body.
     pub async fn call<T: DeserializeOwned + Debug + Send + Sync + 'static>(
         &self,
         operation: &'static str,
@@ -108,7 +108,7 @@ impl JsonClient {
         self.send(operation, input.to_string(), request).await
     }
 
-    /// Reads what is at a path of REST JSON, with these parameters.
+    /// Reads the resource at a REST JSON path, with these parameters.
     pub async fn get<T: DeserializeOwned + Debug + Send + Sync + 'static>(
         &self,
         operation: &'static str,
@@ -123,7 +123,7 @@ impl JsonClient {
         self.send(operation, uri(path, query), request).await
     }
 
-    /// Creates something at a path of REST JSON, with these parameters. Gives what the service says of it.
+    /// Creates a resource at a REST JSON path, with these parameters. Returns the service's response.
     pub async fn post(&self, operation: &'static str, path: &[&str], body: &Value) -> Answer<Value> {
         let uri = uri(path, &[]);
         let request = move |body: String| {
@@ -134,7 +134,7 @@ impl JsonClient {
         self.send(operation, body.to_string(), request).await
     }
 
-    /// Deletes what is at a path of REST JSON. Gives what the service says of it.
+    /// Deletes the resource at a REST JSON path. Returns the service's response.
     pub async fn delete(&self, operation: &'static str, path: &[&str]) -> Answer<Value> {
         let request = |uri| {
             let mut request = HttpRequest::empty();

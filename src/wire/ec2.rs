@@ -1,5 +1,5 @@
-//! The calls to EC2 that kibus needs (API version 2016-11-15). The SDK's EC2 crate is not used: it can only be built whole, and
-//! that needs more memory than many machines have.
+//! The calls to EC2 that kibus needs (API version 2016-11-15). The SDK's EC2 crate is not used: it can only be built as
+//! a whole, which needs more memory than many machines have.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ const VERSION: &str = "2016-11-15";
 
 const EC2: Service = Service::of("EC2", "ec2");
 
-/// How many values a filter takes (EC2 API reference, `DescribeTags`).
+/// The maximum number of values in a filter (EC2 API reference, `DescribeTags`).
 pub const MAX_IDS: usize = 200;
 
 const PAGE: &str = "1000";
@@ -55,9 +55,9 @@ pub fn endpoint(config: &SdkConfig) -> String {
     signed_call::endpoint(config, EC2)
 }
 
-/// The tags of those of at most [`MAX_IDS`] resources that have any, from all pages. `on_call` runs before the request of
-/// each page, because every page counts as a call. An id that does not exist has no tags; it is not an error. If a page cannot
-/// be read, there is no result at all.
+/// The tags of at most [`MAX_IDS`] resources, from all pages; resources without tags are left out. `on_call` runs
+/// before the request for each page, because every page counts as a call. An id that does not exist has no tags, which
+/// is not an error. If a page cannot be read, there is no result at all.
 pub async fn describe_tags(
     client: &Client,
     ids: &[&str],
@@ -78,7 +78,7 @@ pub async fn describe_tags(
     }
 }
 
-/// The answer about the instances that this filter selects, which [`instances`] reads. `token` is that of the page.
+/// The answer about the instances that this filter selects, which [`instances`] reads. `token` is the token of the page.
 #[cfg(feature = "cli")]
 pub async fn describe_instances(
     client: &Client,

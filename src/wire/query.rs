@@ -28,14 +28,14 @@ pub enum QueryError {
     #[error("refused: {code} ({status}): {message}")]
     Refused {
         status: u16,
-        /// Like `UnauthorizedOperation`; empty if the answer had none.
+        /// The code, like `UnauthorizedOperation`; empty if the response had none.
         code: String,
         message: String,
     },
     /// There was no answer: no connection, no credentials, or a timeout.
     #[error("no answer: {0}")]
     Unreachable(String),
-    /// The answer is not that of this call.
+    /// The response does not belong to this call.
     #[error("unreadable answer: {0}")]
     Unreadable(String),
 }
@@ -88,13 +88,13 @@ impl Client {
         read_document(&answer, &format!("{action}Response"), read)
     }
 
-    /// Makes a call. Gives the text of the answer.
+    /// Makes a call. Returns the text of the answer.
     pub(super) async fn send(&self, action: &str, params: &[Param]) -> Result<String, Unanswered> {
         self.operation.invoke(form(action, self.version, params)).await
     }
 }
 
-/// Reads a document with this root. A text that is cut off is no document: half a list of tags must not look complete.
+/// Reads a document with this root. Truncated text is not a document: half a list of tags must not look complete.
 pub(super) fn read_document<T>(
     xml: &str,
     root: &str,
@@ -149,7 +149,7 @@ impl QueryError {
         })
     }
 
-    /// Whether the same call may succeed soon. Expired credentials count, because the next call takes new ones.
+    /// Whether the same call may succeed soon. Expired credentials count, because the next call uses new ones.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Unreadable(_) => true,

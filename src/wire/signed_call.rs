@@ -34,21 +34,21 @@ use crate::model::partition_of;
 /// A service that is called without its SDK crate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Service {
-    /// Its id in the SDK, like `EC2`, which names its endpoint in the environment.
+    /// Its id in the SDK, like `EC2`, which is part of its endpoint variable's name.
     id: &'static str,
     /// Its name in hosts and signatures, like `ec2`.
     name: &'static str,
-    /// Whether its FIPS endpoints in the commercial Regions are `fips.NAME.REGION`, else `NAME-fips.REGION`. Others, and
-    /// those with two stacks, are `NAME-fips.REGION` for every service.
+    /// Whether its FIPS endpoints in the commercial Regions are `fips.NAME.REGION` instead of `NAME-fips.REGION`. In
+    /// other Regions, and for dual-stack endpoints, every service uses `NAME-fips.REGION`.
     fips_is_prefix: bool,
     /// Whether its regular endpoints in GovCloud are the FIPS endpoints.
     gov_is_fips: bool,
-    /// Whether those with two stacks are too.
+    /// Whether this also applies to the dual-stack endpoints.
     gov_dual_stack_is_fips: bool,
 }
 
 impl Service {
-    /// A service whose FIPS endpoints are named like those of most services.
+    /// A service with the usual names for FIPS endpoints.
     pub(crate) const fn of(id: &'static str, name: &'static str) -> Self {
         Self { id, name, fips_is_prefix: false, gov_is_fips: true, gov_dual_stack_is_fips: false }
     }
@@ -83,13 +83,13 @@ impl ProvideErrorMetadata for ErrorResponse {
     }
 }
 
-/// A dated set of the SDK's defaults, so that an update of the SDK changes none of them.
+/// A dated set of the SDK's defaults, so that an SDK update does not change them.
 pub fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
 
 /// A call with the endpoint, HTTP client, retries and timeouts of a configuration. The caller adds the serializer and the
-/// deserializer. `runtime` is that of [`runtime`]. Without a retry configuration it retries as the SDK's standard mode does.
+/// deserializer. `runtime` comes from [`runtime`]. Without a retry configuration it retries as the SDK's standard mode does.
 pub(crate) fn operation(
     config: &SdkConfig,
     service: Service,
@@ -124,7 +124,7 @@ pub(crate) fn post(body: String, media_type: &'static str) -> Result<HttpRequest
     Ok(request)
 }
 
-/// The text of an answer. `error` finds the code and the message in that of a refusal.
+/// The text of a response. `error` finds the code and the message in the text of a refusal.
 pub(crate) fn answer(
     response: &HttpResponse,
     error: impl FnOnce(&str) -> [Option<String>; 2],
@@ -145,8 +145,8 @@ pub(crate) fn answer(
     Err(OrchestratorError::operation(ErrorResponse { status: response.status().as_u16(), metadata: metadata.build() }))
 }
 
-/// What all calls of a client share: signatures of version 4 with the configuration's credentials, the clock of the service,
-/// and the interceptors and retry classifiers of the SDK's own clients.
+/// The parts that all calls of a client share: version 4 signatures with the configuration's credentials, the clock of
+/// the service, and the interceptors and retry classifiers of the SDK's own clients.
 pub(crate) fn runtime(config: &SdkConfig, service: Service) -> SharedRuntimePlugin {
     let mut layer = Layer::new(service.name);
     layer.store_put(AuthSchemeOptionResolverParams::new(()));

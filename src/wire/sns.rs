@@ -1,4 +1,4 @@
-//! The calls to SNS, one of the router and one of the command line (API version 2010-03-31).
+//! The calls to SNS, one for the router and one for the command line (API version 2010-03-31).
 
 #[cfg(feature = "cli")]
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const SNS: Service = Service::of("SNS", "sns");
 #[derive(Clone, Debug)]
 pub struct Client(query::Client);
 
-/// A message to a topic, with the attributes by which subscriptions filter. SNS refuses an attribute without a value.
+/// A message to a topic, with the attributes that subscriptions can filter by. SNS refuses an attribute without a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub message: String,
@@ -56,7 +56,7 @@ pub fn attributes(answer: &str) -> Option<BTreeMap<String, String>> {
     Some(entries.filter_map(|entry| Some((text(entry, "key")?.to_owned(), text(entry, "value")?.to_owned()))).collect())
 }
 
-/// Publishes up to ten notices to a topic in one call. Gives how many it took: each can fail alone.
+/// Publishes up to ten notices to a topic in one call. Returns how many it accepted: each can fail individually.
 pub async fn publish_batch(client: &Client, topic: &str, notices: &[Notice]) -> Result<usize, QueryError> {
     let mut form = params(&[("TopicArn", topic)]);
     for (notice, n) in notices.iter().zip(1..) {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(form.join(" "), format!("e.Id=7 e.Message={{}} {attributes}"));
     }
 
-    /// The shape is that of the API reference, "GetTopicAttributes".
+    /// The format follows the API reference, "GetTopicAttributes".
     #[test]
     fn a_topic_has_attributes() {
         let answer = "<GetTopicAttributesResponse xmlns=\"http://sns.amazonaws.com/doc/2010-03-31/\"><GetTopicAttributesResult>\
@@ -119,14 +119,14 @@ mod tests {
         }
     }
 
-    /// The shape is that of the API reference, "PublishBatch".
+    /// The format follows the API reference, "PublishBatch".
     #[test]
     fn an_answer_says_how_many_were_taken() {
         let answer = "<PublishBatchResponse xmlns=\"http://sns.amazonaws.com/doc/2010-03-31/\"><PublishBatchResult><Failed><member>\
                       <Id>2</Id><Code>Throttled</Code></member></Failed><Successful><member><Id>1</Id></member><member><Id>3</Id>\
                       </member></Successful></PublishBatchResult></PublishBatchResponse>";
         let document = roxmltree::Document::parse(answer).unwrap();
-        // Elements of SNS have a namespace.
+        // SNS elements have a namespace.
         assert_eq!(successful(document.root_element()), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! A service that the tests of the protocols call.
+//! A service for the protocol tests to call.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use aws_types::{SdkConfig, region::Region};
 
 use super::behavior;
 
-/// The status, a header and the body of an answer.
+/// The status, a header and the body of a response.
 pub(super) type Reply = (u16, String, String);
 
 /// An answer with a header that means nothing.
@@ -19,7 +19,7 @@ pub(super) fn reply(status: u16, body: impl Into<String>) -> Reply {
     (status, "a: b".to_owned(), body.into())
 }
 
-/// A server that answers one connection after the other.
+/// A server that answers one connection after another.
 pub(super) struct TestService {
     pub(super) endpoint: String,
     server: JoinHandle<Vec<String>>,
@@ -51,7 +51,7 @@ impl TestService {
         Self { endpoint, server }
     }
 
-    /// The requests, in lower case, once all answers were given.
+    /// The requests, in lower case, after all responses were sent.
     pub(super) fn requests(self) -> Vec<String> {
         self.server.join().unwrap()
     }

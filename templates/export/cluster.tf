@@ -1,5 +1,5 @@
 terraform {
-  # The queue of an EKS cluster on a bus of kibus, and the permission of its Karpenter controller.
+  # The queue of an EKS cluster on a kibus bus, and the permission for its Karpenter controller.
   required_version = ">= 1.2"
   required_providers {
     aws = {
@@ -12,14 +12,14 @@ terraform {
 data "aws_caller_identity" "current" {}
 
 locals {
-  # SQS allows 80 characters. In a longer name, the cluster's part is cut, and ends in a hash.
+  # SQS allows 80 characters. In a longer name, the cluster's part is shortened and ends with a hash.
   room       = 80 - length(replace(local.template, "{cluster}", ""))
   cut        = "${substr(local.cluster, 0, local.room - 9)}-${substr(sha256(local.cluster), 0, 8)}"
   queue_name = replace(local.template, "{cluster}", length(local.cluster) <= local.room ? local.cluster : local.cut)
 }
 
 resource "aws_ssm_parameter" "record" {
-  # Says that the cluster is on the bus.
+  # Registers the cluster on the bus.
   name  = "${local.records_path}/${local.cluster}"
   type  = "String"
   tier  = "Standard"

@@ -7,7 +7,7 @@ variable "clusters" {
 }
 
 locals {
-  # SQS allows 80 characters. In a longer name, the cluster's part is cut, and ends in a hash.
+  # SQS allows 80 characters. In a longer name, the cluster's part is shortened and ends with a hash.
   room = 80 - length(replace(local.hub.queue_template, "{cluster}", ""))
   parts = {
     for cluster in var.clusters :
@@ -17,7 +17,7 @@ locals {
 }
 
 output "hub" {
-  description = "What the hub of kibus has: kibus creates and changes it"
+  description = "The resources of the kibus hub, which kibus creates and changes"
   value       = local.hub
 }
 

@@ -1,4 +1,4 @@
-//! The ministack that scenarios and the tests of the proxy share. Each test has an account of its own.
+//! The ministack that scenarios and the tests of the proxy share. Each test has its own account.
 
 use std::sync::OnceLock;
 

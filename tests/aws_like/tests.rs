@@ -1,5 +1,5 @@
-//! What each behavior does: the calls that show it, and what is seen ([`table`]). Some are seen only over two connections, at once, or
-//! by kibus.
+//! What each behavior does: the calls that show it, and the results ([`table`]). Some are visible only over two
+//! connections, in concurrent calls, or to kibus.
 
 mod kibus;
 mod table;
@@ -17,10 +17,10 @@ use crate::support::account::Account;
 use crate::support::emulator::plain_http;
 use table::TABLE;
 
-/// How many rows run at once: they wait more than they call.
+/// The number of concurrent rows: they mostly wait.
 const AT_ONCE: usize = 12;
 
-/// What stands for other texts in steps.
+/// Placeholders in steps.
 const NAMED: [(&str, &str); 5] = [
     (
         "$function",
@@ -41,12 +41,12 @@ struct Row {
     /// The same account, as its functions call it.
     functions: Account,
     like: AwsLike,
-    /// What a step has named.
+    /// Values that a step has named.
     named: BTreeMap<String, String>,
     struck: BTreeSet<Behavior>,
 }
 
-/// A behavior without a row fails here, since it is never seen.
+/// A behavior without a row fails here, because it never appears.
 #[test]
 fn every_behavior_is_seen_and_ends() {
     let rows = TABLE.split("\n# ").skip(1).zip(210_000_000_000_u64..);
@@ -128,8 +128,8 @@ impl Row {
         Ok(())
     }
 
-    /// What is seen of a call: `ok`; the code of an error, and a part of its message; `not` and a code; a JSON pointer and the value
-    /// there, which `let` and a word name; and of a list, how long it is.
+    /// The result of a call: `ok`; the code of an error, and a part of its message; `not` and a code; a JSON pointer
+    /// and the value there, which `let` and a word name; or the length of a list.
     async fn see(&mut self, call: &str, seen: &str) -> Result<(), String> {
         let seen = self.with_names(seen);
         let answer = self.call(call).await;
@@ -158,14 +158,14 @@ impl Row {
         }
     }
 
-    /// A text with what its names stand for.
+    /// A text with its names replaced by their values.
     fn with_names(&self, text: &str) -> String {
         let named = NAMED.into_iter().chain(self.named.iter().map(|(name, text)| (name.as_str(), text.as_str())));
         let text = named.fold(text.to_owned(), |text, (name, named)| text.replace(name, named));
         text.replace("ACCOUNT", &self.account.id).replace("X4096", &"x".repeat(4_096))
     }
 
-    /// Makes a call, `[in REGION] [function] SERVICE OPERATION NAME=VALUE ...`; of Lambda and EKS, `METHOD PATH NAME=VALUE ...`.
+    /// Makes a call, `[in REGION] [function] SERVICE OPERATION NAME=VALUE ...`; for Lambda and EKS, `METHOD PATH NAME=VALUE ...`.
     async fn call(&self, call: &str) -> Answer {
         let call = self.with_names(call);
         let mut words = call.split(' ').peekable();

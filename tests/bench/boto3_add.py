@@ -1,4 +1,4 @@
-"""A plain script that registers clusters one after the other, and leaves alone what is right already.
+"""A plain script that registers clusters one after another, and does not change what is already correct.
 
 The end state is that of `kibus add-cluster`: a record, a queue, and a policy on the controller's role.
 """

@@ -1,6 +1,6 @@
-"""A plain router, as a blog would have it: one DescribeInstances, one GetQueueUrl and one SendMessage for each event.
+"""A plain router, as in a blog post: one DescribeInstances, one GetQueueUrl and one SendMessage for each event.
 
-With it comes what Lambda's Python runtime does: ask the Runtime API for the next event, call the handler, answer.
+It includes what Lambda's Python runtime does: get the next event from the Runtime API, call the handler, answer.
 """
 
 import http.client

@@ -2,7 +2,7 @@
 """Simulates how fast a storm of events drains through the hub queue while EC2 allows few calls, and prints the tables of drain.md.
 With `--check`, compares them with that file, and some rows with docs/performance.md. Exits with 2 if a target is missed.
 
-Time is in seconds. Nothing here runs a router or waits; the numbers that it needs are measured by the benchmark.
+Time is in seconds. Nothing here runs a router or waits; the input numbers are measured by the benchmark.
 """
 
 import collections
@@ -17,8 +17,8 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs/performance.md"
 
 # The values of the mapping's maximum concurrency, each with whether the router receives more after a full batch. The default is 5.
 MAPPINGS = [(2, True), (5, True), (10, True), (20, True), (5, False)]
-# The storms: events, the instances that they are about in turn, the time in which they arrive, and the latency of a call to EC2 or
-# SQS and the number of clusters, as in the benchmark of the router, and slow or many.
+# The storms: events, the instances that they cycle through, the time in which they arrive, the latency of a call to EC2
+# or SQS, and the number of clusters: as in the benchmark of the router, or slow, or many.
 STORMS = [
     (20_000, 20_000, 0, 0.04, 10),
     (20_000, 20_000, 0, 0.04, 200),
@@ -30,28 +30,29 @@ STORMS = [
     (20_000, 20_000, 0, 0.4, 200),
 ]
 
-# EC2's bucket for `DescribeTags`: tokens, and tokens a second (EC2 developer guide, request throttling).
+# EC2's bucket for `DescribeTags`: tokens, and tokens per second (EC2 developer guide, request throttling).
 BUCKET = (100.0, 20.0)
-# Lambda's pollers: batches at once in the beginning, and more of them each second (Lambda developer guide, scaling of SQS mappings).
+# Lambda's pollers: concurrent batches at the start, and additional ones per second (Lambda developer guide, scaling of SQS mappings).
 POLLERS = (5.0, 5.0)
-# To receive a batch, to invoke the function, and to delete the messages. An assumption.
+# The time to receive a batch, invoke the function, and delete the messages. An assumption.
 POLL = 0.03
-# The processor time of an invocation, and of each of its messages: what the benchmark of the router measures beyond two round trips.
+# The processor time of an invocation, and of each of its messages: what the router benchmark measures beyond two round trips.
 COMPUTE = (0.006, 0.000_05)
-# How long an invocation may make calls: the function's timeout less what the router keeps.
+# How long an invocation can make calls: the function's timeout minus the router's reserve.
 CALLS = 8.5
-# The first and the longest wait before a throttled call is repeated, and how much of it is not random.
+# The first and the longest wait before a throttled call is repeated, and the fraction that is not random.
 BACKOFF = (0.05, 1.0, 0.5)
-# How often the hub queue hands out a message.
+# How often a message can be received from the hub queue.
 RECEIVES = 20
-# How many messages Lambda passes, and one call takes.
+# The number of messages that Lambda passes, and the maximum per call.
 BATCH = 10
-# How often the router receives more after a full batch, and how many calls it makes at once besides those about tags of queues.
+# How often the router receives more after a full batch, and its maximum number of concurrent calls, except queue tag calls.
 OWN_RECEIVES, CONCURRENT_CALLS = 19, 30
-# From this receive on, a message is routed in a batch of Lambda only.
+# From this receive on, a message is routed only in a batch from Lambda.
 ALONE_FROM = 10
-# A receive without waiting asks only some of the servers of SQS. It gives fewer messages than ten from a queue of fewer than this (SQS
-# API reference, ReceiveMessage); how many fewer is an assumption: a hundredth of what waits.
+# A receive without waiting queries only some of the SQS servers. From a queue with fewer messages than this, it returns
+# fewer than ten (SQS API reference, ReceiveMessage); how many fewer is an assumption: a hundredth of the waiting
+# messages.
 SAMPLED = 1_000
 
 # `order`: SQS keeps no order.
@@ -84,12 +85,12 @@ class Simulation:
         concurrency, self.receives_more = mapping
         order = random(1)
         arrivals = (micros(spread * event / events) for event in range(events))
-        # Messages that are hidden or still to come, by the time when they can be received.
+        # Messages that are hidden or have not arrived yet, by the time when they can be received.
         self.hidden = [(at, Message(next(order), event % instances, at, 0)) for event, at in enumerate(arrivals)]
         heapq.heapify(self.hidden)
         self.visible, self.environments = collections.deque(), [Environment() for _ in range(concurrency)]
         self.tokens, self.random, self.delays = (BUCKET[0], 0.0), random(2), []
-        # When the last event was delivered; calls of `DescribeTags`; messages that returned to the hub queue, each time.
+        # When the last event was delivered; calls of `DescribeTags`; messages that returned to the hub queue, counted each time.
         self.after, self.calls, self.throttled, self.retried, self.dead = 0.0, 0, 0, 0, 0
         self.steps, self.number = [], itertools.count()
         for number, environment in enumerate(self.environments):
@@ -104,7 +105,7 @@ class Simulation:
         heapq.heappush(self.steps, (micros(at), environment.number, next(self.number), step, environment, *more))
 
     def take_batch(self, now, environment):
-        """It is free to take a batch."""
+        """It is ready for a batch."""
         self.show(now)
         if not self.visible:
             following = self.hidden[0][0] / 1e6 if self.hidden else now
@@ -114,7 +115,7 @@ class Simulation:
         self.then(now + POLL, environment, self.route)
 
     def show(self, now):
-        """What is hidden until now can be received."""
+        """Messages hidden until now can be received."""
         while self.hidden and self.hidden[0][0] <= micros(now):
             self.visible.append(heapq.heappop(self.hidden)[1])
 
@@ -124,7 +125,7 @@ class Simulation:
         return [message._replace(receives=message.receives + 1) for message in taken]
 
     def route(self, now, environment):
-        """It has a batch of Lambda."""
+        """It has a batch from Lambda."""
         is_young = all(message.receives < ALONE_FROM for message in environment.batch)
         if self.receives_more and len(environment.batch) == BATCH and is_young:
             self.show(now)
@@ -136,12 +137,12 @@ class Simulation:
         environment.batch = [message for message in environment.batch if message.instance not in environment.known]
         if not environment.batch:
             return self.deliver_all(now, environment, ready)
-        # What is known waits for the first answer of EC2 only.
+        # Known instances wait only for the first answer of EC2.
         self.delivered(self.sent(now + self.latency, ready), ready)
         self.then(now, environment, self.ask, 0)
 
     def ask(self, now, environment, tries):
-        """It calls `DescribeTags`, after this many tries."""
+        """It calls `DescribeTags`, after this many attempts."""
         self.calls += 1
         tokens, since = self.tokens
         tokens = min(tokens + (now - since) * BUCKET[1], BUCKET[0])
@@ -174,13 +175,13 @@ class Simulation:
         self.deliver_all(now, environment, batch)
 
     def deliver_all(self, now, environment, messages):
-        """Delivers the last messages of a batch, deletes what the router received itself, and ends the invocation."""
+        """Delivers the last messages of a batch, deletes the messages that the router received itself, and ends the invocation."""
         sent = self.sent(now, messages)
         self.delivered(sent, messages)
         self.then(sent + self.time_of(math.ceil(environment.own / BATCH)), environment, self.take_batch)
 
     def sent(self, now, messages):
-        """When messages are sent that are decided now: up to ten to one queue in one call."""
+        """The time when messages decided now are sent: up to ten to one queue in one call."""
         queues = collections.Counter(message.instance % self.clusters for message in messages)
         sends = sum(math.ceil(count / BATCH) for count in queues.values())
         return now + (COMPUTE[0] + COMPUTE[1] * len(messages)) + self.time_of(sends)

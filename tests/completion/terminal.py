@@ -1,6 +1,6 @@
 """Types command lines into an interactive bash, completes the last word of each with every candidate, and prints the words.
 
-Arguments: the program that prints the script of completion, and the lines. Of each line it prints the words on one line.
+Arguments: the program that prints the script of completion, and the lines. For each line, it prints the words on one line.
 """
 
 import os
@@ -8,12 +8,12 @@ import pty
 import re
 import sys
 
-# It is typed in two parts, so that only its output has it in one.
+# It is typed in two parts, so that only its output contains it in one piece.
 END = "EN''D"
 
 
 def answer(terminal):
-    """What the terminal shows up to the end of a command."""
+    """The terminal's output up to the end of a command."""
     shown = b""
     while b"END" not in shown:
         shown += os.read(terminal, 65536)

@@ -1,5 +1,5 @@
-//! What is exported, applied by its tool: Terraform, if that is asked for, and CloudFormation on the
-//! emulator. The router delivers to such a queue, kibus checks it and changes nothing of it.
+//! Exports, applied by their tool: Terraform, if requested, and CloudFormation on the emulator. The router delivers to
+//! such a queue; kibus checks it and does not change it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -20,7 +20,7 @@ use crate::support::stage::Stage;
 const ROLE: &str = "base-karpenter";
 const QUEUE: &str = "karpenter-base";
 
-/// The directory with Terraform's provider for AWS, if there is one: what this variable names, or where Terraform itself looks
+/// The directory with the AWS provider for Terraform, if there is one: the value of this variable, or where Terraform itself looks
 /// (Terraform CLI documentation, "Implied Local Mirror Directories").
 fn providers() -> Option<PathBuf> {
     let named = std::env::var_os("KIBUS_TEST_TERRAFORM_PLUGINS").map(PathBuf::from);
@@ -49,7 +49,7 @@ impl Bench {
         bench
     }
 
-    /// Runs kibus, which ends with this code, and gives its standard output.
+    /// Runs kibus, expects this exit code, and returns its standard output.
     fn kibus(&self, line: &str, code: i32) -> String {
         let output = self.stage.kibus(line).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -73,13 +73,13 @@ impl Bench {
         self.stage.cloud.read(&id).await.unwrap()
     }
 
-    /// The record, the queue and the policy of the role as they are, the policies without the names of their statements.
+    /// The current record, queue and policy of the role; the policies without the Sids of their statements.
     async fn found(&self) -> Asked {
         let name = self.stage.cloud.scope().record_parameter(&"base".parse().unwrap());
         let record = self.stage.cloud.records(std::slice::from_ref(&name)).await.unwrap().pop().unwrap();
         let mut queue = self.queue().await.and_then(|found| found.as_queue().cloned()).unwrap();
         queue.created = 0;
-        // CloudFormation has some of its own.
+        // CloudFormation adds some tags of its own.
         queue.tags.0.retain(|key, _| !key.starts_with("aws:"));
         let policy = format!("RoleName={ROLE} PolicyName={QUEUE}.us-west-2");
         let policy = self.stage.account.call("iam", "GetRolePolicy", &policy).await;
@@ -93,18 +93,18 @@ impl Bench {
         without_names(Asked { record: (name, record.content.unwrap()), queue, controller })
     }
 
-    /// Checks what holds for an external cluster, and that kibus changes nothing of it.
+    /// Checks the rules for an external cluster, and that kibus does not change it.
     async fn assert_on_the_bus(&self, expected: &Asked) {
         assert_eq!(self.found().await, *expected);
         self.assert_routed().await;
         let verified = self.json("verify base", 0);
         assert_eq!(verified["hubs"][0]["problems"], json!([]), "{verified}");
         assert!(self.kibus("list", 0).contains("base"));
-        // Nothing is added, removed or torn down of it.
+        // None of its resources is added, removed or torn down.
         self.kibus("add-cluster base --no-eks-check --yes", 4);
         self.kibus("remove-cluster base --yes", 4);
         assert_eq!(self.found().await, *expected);
-        // A change of the hub is one of its owner too.
+        // A change of the hub also requires a change by its owner.
         let principal = json!({ "Service": "events.amazonaws.com" });
         let actions = ["kms:Decrypt", "kms:GenerateDataKey"];
         let statement = json!({ "Effect": "Allow", "Principal": principal, "Action": actions, "Resource": "*" });
@@ -207,7 +207,8 @@ impl<'a> Configuration<'a> {
 const PROVIDER: &str = "provider \"aws\" {\n  region                      = \"us-west-2\"\n  \
     skip_credentials_validation = true\n  skip_metadata_api_check     = true\n}\n";
 
-/// One cluster by its own text and one by the module for any, as a configuration has both. The other cluster's name must be cut.
+/// One cluster with its own export and one with the module for any cluster, in the same configuration. The other
+/// cluster's name must be shortened.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Terraform and its provider for AWS"]
 async fn a_cluster_of_terraform_is_on_the_bus() {
@@ -277,7 +278,7 @@ async fn wait_for(account: &Account, status: &str) {
     }
 }
 
-/// A queue that exists has an owner, which is said with the text.
+/// An existing queue has an owner, which kibus reports with the export.
 #[tokio::test]
 async fn a_queue_that_exists_is_handed_over_or_released() {
     let bench = Bench::open().await;
@@ -303,7 +304,7 @@ async fn a_queue_that_exists_is_handed_over_or_released() {
     }
     let other = said(&format!("{own} --format cloudformation"));
     assert!(other.contains("kibus manages queue `karpenter-base`"), "{other}");
-    // Whoever made the record applies a later text again. Another owner of the queue would undo it.
+    // The tool that created the record applies a later export again. Another owner of the queue would undo it.
     let text = |made_by: &str| {
         json!({ "format": 1, "cluster": "base", "queue": QUEUE, "made-by": made_by, "external": true }).to_string()
     };

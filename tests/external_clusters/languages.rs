@@ -1,4 +1,4 @@
-//! What an exported text asks for, evaluated: Terraform's language and the functions of CloudFormation.
+//! Evaluates exported code: Terraform's language and CloudFormation's functions.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use kibus::model::{ClusterRecord, Document, Encryption, ParameterName, Queue, Ta
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// The record and the queue that a text asks for, and the role and policy of its controller.
+/// The record and the queue that an export creates, and the role and policy of its controller.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) record: (ParameterName, ClusterRecord),
@@ -22,7 +22,7 @@ fn record(name: &Value, value: &Value) -> (ParameterName, ClusterRecord) {
     (name.parse().unwrap(), ClusterRecord::from_document(value, &cluster).unwrap())
 }
 
-/// A queue from its attributes under these names, as SQS has them.
+/// A queue from its attributes under these names, as in SQS.
 fn queue(of: &Map<String, Value>, names: [&str; 9], policy: Document, tags: BTreeMap<String, String>) -> Queue {
     let number = |name: &str| {
         let text = of[name].as_str().map(str::to_owned);
@@ -58,7 +58,7 @@ fn document(value: &Value) -> Document {
     }
 }
 
-/// What a Terraform module asks for with these variables.
+/// The resources of a Terraform module with these variables.
 pub(crate) fn terraform(text: &str, variables: &Value, queue_arn: &str) -> Asked {
     let (locals, body) = evaluated(text, variables, queue_arn);
     let context = context(variables, &locals, queue_arn);
@@ -153,7 +153,7 @@ fn text(args: &FuncArgs, at: usize) -> String {
     args[at].as_str().unwrap_or_default().to_owned()
 }
 
-/// What a CloudFormation template asks for.
+/// The resources of a CloudFormation template.
 pub(crate) fn cloud_formation(template: &str, role: Option<&str>, queue_arn: &str) -> Asked {
     let template: Value = yaml(template);
     let role = role.or(template.pointer("/Parameters/ControllerRole/Default").and_then(Value::as_str));

@@ -1,4 +1,4 @@
-//! Answers that AWS never gives: empty, 10 MB, HTML, without an end.
+//! Answers that AWS never gives: empty, 10 MB, HTML, endless.
 
 use futures_util::stream::{self, StreamExt};
 
@@ -51,9 +51,9 @@ fn a_bad_answer_to_a_read_is_a_short_error_and_nothing_is_written() {
                 let rotated = [Bad::ALL[(at + number) % Bad::ALL.len()]];
                 let bads = match (line, service) {
                     ("verify", _) => &Bad::ALL[..],
-                    // The others do not need its answer (T6), and would write.
+                    // Other commands do not need its answer (T6), and would write.
                     (_, "sts" | "tagging") | ("dead-letters --purge --yes", "ssm") => &[],
-                    // These are about queues and records, and ask nothing else.
+                    // These work on queues and records, and call nothing else.
                     (line, "iam" | "events" | "logs" | "lambda")
                         if line.contains("cluster") || line.contains("dead") =>
                     {

@@ -1,4 +1,4 @@
-//! Hostile arguments and variables: refused before any call, and shown without what they could do to a terminal. `cli::hostile` parses
+//! Hostile arguments and variables: rejected before any call, and shown without control characters. `cli::hostile` parses
 //! many more of them.
 
 use std::process::{Command, Output};
@@ -34,8 +34,8 @@ fn checked(case: &str, output: &Output) -> String {
 fn a_hostile_argument_is_wrong_usage() {
     for (argument, shown) in [
         ("--queue-name=../../etc", "error: invalid value '../../etc' for '--queue-name"),
-        ("--router-binary=a\nb", "error: argument `--router-binary=a\\nb` has a control character"),
-        ("--profile=\u{1b}[31m", "error: argument `--profile=\\u{1b}[31m` has a control character"),
+        ("--router-binary=a\nb", "error: argument `--router-binary=a\\nb` contains a control character"),
+        ("--profile=\u{1b}[31m", "error: argument `--profile=\\u{1b}[31m` contains a control character"),
     ] {
         let output = kibus(&["bootstrap-hub".to_owned(), argument.to_owned()], &[]);
         let text = checked(argument, &output);
@@ -58,7 +58,7 @@ fn a_hostile_variable_is_wrong_usage() {
     }
 }
 
-/// What AWS has in the environment and in its files is not kibus's to refuse, but it is shown.
+/// Kibus does not reject values from AWS's variables and files, but it shows them.
 #[test]
 fn what_the_aws_configuration_says_controls_no_terminal() {
     for (name, value) in [
@@ -74,7 +74,7 @@ fn what_the_aws_configuration_says_controls_no_terminal() {
         ("AWS_CA_BUNDLE", "\u{1b}[2J"),
         ("KIBUS_LOG", "\u{1b}[2J"),
     ] {
-        // With `-vv`, there is all that there is without, and the log.
+        // With `-vv`, the output has everything that it has without, plus the log.
         for options in ["list -vv", "list -vv --output=json"] {
             let words: Vec<String> = options.split(' ').map(str::to_owned).collect();
             let output = kibus(&words, &[(name, value)]);

@@ -19,15 +19,15 @@ const HUGE: usize = 10 * 1024 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
     Empty,
-    /// A success with the page of a proxy.
+    /// A success with a proxy's HTML page.
     Html,
-    /// An error with the page of a proxy.
+    /// An error with a proxy's HTML page.
     Forbidden,
     /// A success with 10 MB of something.
     Huge,
     /// An error with a message of 10 MB.
     HugeError,
-    /// A page without items, and always another next page, of one list. No other answer is bad.
+    /// Pages without items and always with a next page, for one list. No other answer is bad.
     Endless,
     /// Endless pages with one token.
     Repeated,
@@ -83,7 +83,7 @@ fn page_of_nothing(operation: &str, token: usize) -> String {
     json!({list: [], next: token.to_string()}).to_string()
 }
 
-/// A proxy that gives the bad answer to each call of the service that reads. No call that writes is executed, of any service.
+/// A proxy that gives the bad answer to each read call of the service. No write call of any service is executed.
 pub(super) struct BadServer {
     pub(super) url: String,
     state: Arc<Mutex<State>>,
@@ -98,8 +98,8 @@ struct State {
 }
 
 impl State {
-    /// Whether an operation asks for the list that has no end: the first one that anything asked for. A thousand pages of each
-    /// rule would show no more than those of one.
+    /// Whether an operation requests the endless list: the first list that was requested. A thousand pages for each
+    /// rule would show no more than those for one.
     fn is_the_list(&mut self, operation: &Operation) -> bool {
         let asked = operation.to_string();
         *self.list.get_or_insert_with(|| asked.clone()) == asked

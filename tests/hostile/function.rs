@@ -42,10 +42,11 @@ impl Function {
         Self::start_behind(None, variables).await
     }
 
-    /// Starts the router; if so, the servers in place of EC2 and SQS have a certificate of this authority, valid until the end of
-    /// the year.
+    /// Starts the router; if an authority is given, the servers in place of EC2 and SQS have its certificate, valid
+    /// until the end of the year.
     pub(crate) async fn start_behind(tls: Option<(&Authority, i32)>, variables: &[(&str, &str)]) -> Self {
-        // Longer than on AWS: this is a debug build, on a machine that runs other tests. An untrusted server is tried until then.
+        // Longer than on AWS: this is a debug build, on a machine that runs other tests. Calls to an untrusted server
+        // are retried until then.
         let limit = Duration::from_secs(if tls.is_some() { 12 } else { 60 });
         let (runtime, events, ended) = RuntimeApi::new("us-east-2", limit);
         let services = Arc::new(Services { runtime, sent: Mutex::default(), hub: Mutex::default() });
@@ -98,7 +99,7 @@ impl Function {
         }
     }
 
-    /// The messages that queues took since the last time.
+    /// The messages that queues accepted since the last time.
     pub(crate) fn take_sent(&self) -> Vec<String> {
         std::mem::take(&mut self.services.sent.lock().unwrap())
     }
@@ -109,14 +110,14 @@ impl Function {
         hidden.into_iter().map(|(receipt, _)| receipt).collect()
     }
 
-    /// The most memory that the process had, in KiB.
+    /// The peak memory of the process, in KiB.
     pub(super) fn peak(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id().unwrap())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// Stops the router and gives everything that it wrote.
+    /// Stops the router and returns everything that it wrote.
     pub(crate) async fn log(mut self) -> String {
         self.process.start_kill().unwrap();
         let output = self.process.wait_with_output().await.unwrap();

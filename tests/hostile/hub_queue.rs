@@ -1,4 +1,4 @@
-//! A storm in which the hub queue misbehaves, or has a hostile message, through the real router.
+//! A storm in which the hub queue misbehaves, or contains a hostile message, through the real router.
 
 use std::collections::BTreeSet;
 
@@ -54,8 +54,8 @@ async fn one_bad_message_of_two_hundred_returns_alone() {
     assert!(!log.contains("NotDeleted"), "{log}");
 }
 
-/// What is not deleted returns and is routed again; the metric counts it. An answer that never comes leaves time for the messages of
-/// Lambda.
+/// Messages that are not deleted return and are routed again; the metric counts them. An answer that never arrives
+/// leaves time for the messages from Lambda.
 #[tokio::test]
 async fn a_call_to_the_hub_queue_that_fails_harms_no_message() {
     for (loses_receives, refuses_deletes, sent, deleted) in [(true, false, 10, 0), (false, true, 200, 171)] {
@@ -68,7 +68,7 @@ async fn a_call_to_the_hub_queue_that_fails_harms_no_message() {
     }
 }
 
-/// Ten small messages of Lambda, and behind them what fills the memory of a function that takes everything.
+/// Ten small messages from Lambda, and behind them enough messages to fill the memory of a function that receives everything.
 #[tokio::test]
 async fn large_messages_behind_small_ones_fit_into_memory() {
     let large = format!("{}{}", spot("large"), " ".repeat(1_000_000));

@@ -1,5 +1,6 @@
-//! The real binary, interrupted at one of its writes, and two processes at once. Whatever happened, the same command completes when it is
-//! run again, and nothing is left to find. `KIBUS_TEST_SEED` chooses the writes and the pairs; without it, the day does.
+//! The real binary, interrupted at one of its writes, and two processes at once. Whatever happened, the same command
+//! completes when it is run again, and leaves no findings. `KIBUS_TEST_SEED` chooses the writes and the pairs; without
+//! it, the day does.
 
 use std::env;
 use std::process::Stdio;
@@ -39,7 +40,7 @@ enum Cut {
     AnswerLost,
     /// AWS executes the write and never answers. The operator presses Ctrl-C twice.
     Silent,
-    /// AWS executes this write and all later ones, and a proxy answers as AWS never does.
+    /// AWS executes this write and all later ones, but a proxy gives answers that AWS never gives.
     Misread,
 }
 
@@ -61,11 +62,11 @@ fn pick(seed: u64, number: u64, among: usize) -> usize {
 #[derive(Default)]
 struct State {
     writes: Vec<String>,
-    /// Which of the writes is cut, and how.
+    /// Which of the writes is interrupted, and how.
     cut: Option<(usize, Cut)>,
 }
 
-/// An account, and a proxy that cuts the writes of kibus.
+/// An account, and a proxy that interrupts the writes of kibus.
 struct Interruptible {
     account: Account,
     url: String,
@@ -101,7 +102,7 @@ impl Interruptible {
         ran.stdout
     }
 
-    /// Runs a command that is cut at one of its writes.
+    /// Runs a command that is interrupted at one of its writes.
     async fn is_cut(&self, line: &str, at: usize, cut: Cut) {
         *self.state.lock().unwrap() = State { cut: Some((at, cut)), ..State::default() };
         if let Cut::AnswerLost | Cut::Misread = cut {
@@ -140,7 +141,7 @@ impl Interruptible {
         inventory::all(&self.account).await
     }
 
-    /// Cuts each command once, at one of its writes, and runs it again.
+    /// Interrupts each command once, at one of its writes, and runs it again.
     async fn survives(&self, choose: impl Fn(usize) -> (usize, Cut)) {
         let nothing = self.inventory().await;
         let mut hub = Vec::new();
@@ -149,7 +150,7 @@ impl Interruptible {
             let case = format!("`{line}`, {cut:?} at write {at}, seed {}", seed());
             self.is_cut(line, at, cut).await;
             match number {
-                // There may be no hub any more, or no cluster.
+                // There may be no hub anymore, or no cluster.
                 3 => drop(self.run(line).await),
                 2 => drop(self.succeeds(&format!("{line} --ignore-missing"), &case).await),
                 _ => drop(self.succeeds(line, &case).await),
@@ -187,7 +188,7 @@ async fn pass(
     match cut {
         None => answer.ok_or_else(|| "no answer".into()),
         Some(Cut::AnswerLost) => Err("the answer is lost".into()),
-        // AWS does not accept everything at once.
+        // AWS does not accept everything immediately.
         Some(Cut::Misread) => Ok(answer
             .filter(|answer| !answer.status().is_success())
             .unwrap_or_else(|| Bad::ALL[at % Bad::ALL.len()].answer(&operation))),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-/// Longer than any command of these tests takes, beside as many other tests as run at once.
+/// Longer than any command of these tests takes, even with all concurrent tests.
 const LONGEST: Duration = Duration::from_secs(300);
 
 pub(crate) struct Ran {
@@ -20,7 +20,7 @@ impl Ran {
     }
 }
 
-/// The command in the Region of the tests. Who stops waiting for it kills it.
+/// The command in the Region of the tests. If the wait is dropped, the command is killed.
 pub(crate) fn command(line: &str, variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
     command

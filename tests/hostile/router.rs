@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::function::{CLUSTER, Ended, Function};
 use crate::support::tls::Authority;
 
-/// The most entities that the router takes from one event.
+/// The maximum number of entities that the router accepts in one event.
 pub(super) const MOST: usize = 10_000;
 /// The memory of the function, in KiB.
 pub(super) const MEMORY: u64 = 256 * 1024;
@@ -58,7 +58,7 @@ pub(super) fn ids(sent: &[String]) -> Vec<String> {
     ids
 }
 
-/// The transport of production. A server that the router does not trust gets no event and no credentials.
+/// The transport of production. A server that the router does not trust receives no event and no credentials.
 #[tokio::test]
 async fn the_router_sends_only_to_a_server_that_it_trusts() {
     let (known, unknown) = (Authority::new("known"), Authority::new("unknown"));
@@ -66,7 +66,7 @@ async fn the_router_sends_only_to_a_server_that_it_trusts() {
     let bundle = files.path().join("bundle.pem");
     std::fs::write(&bundle, known.pem()).unwrap();
     let trust = [("SSL_CERT_FILE", bundle.to_str().unwrap())];
-    // Each untrusted server is tried until the invocation ends, so all of them at once.
+    // Calls to an untrusted server are retried until the invocation ends, so all run at once.
     let cases = [
         ("known", &known, 2999, true),
         ("of an unknown authority", &unknown, 2999, false),
@@ -88,7 +88,7 @@ async fn an_event_with_too_many_entities_returns_alone() {
     let bodies = [spot("before"), about(MOST + 1), spot("after"), about(MOST)];
     assert_eq!(function.invoke(batch(&bodies)).await, retried(&[1]));
     assert_eq!(ids(&function.take_sent()), ["after", "before", "health"]);
-    // An event that is no batch.
+    // An event that is not a batch.
     assert_eq!(function.invoke(about(MOST + 1)).await, Ended::Failed("NotABatch".to_owned()));
     assert_eq!(function.take_sent(), Vec::<String>::new());
     let log = function.log().await;
@@ -96,7 +96,7 @@ async fn an_event_with_too_many_entities_returns_alone() {
     assert!(log.contains(r#""RetriedTooManyEntities":1"#), "{log}");
 }
 
-/// SQS hands out 1 MiB a message, and Lambda 6 MB a batch.
+/// SQS returns up to 1 MiB per message, and Lambda up to 6 MB per batch.
 #[tokio::test]
 async fn the_largest_batch_of_the_smallest_entities_fits_into_memory() {
     let mut function = Function::start(&[]).await;
@@ -156,7 +156,7 @@ async fn a_hostile_message_harms_no_neighbor() {
     assert!(!log.contains("title"), "{log}");
 }
 
-/// Someone has mapped a queue to the function. On AWS a batch is of one queue; whatever comes, each record is judged alone.
+/// Someone has mapped a queue to the function. On AWS, a batch comes from one queue; whatever arrives, each record is judged separately.
 #[tokio::test]
 async fn records_of_another_queue_return_unread() {
     let mut function = Function::start(&[]).await;
@@ -178,14 +178,14 @@ async fn records_of_another_queue_return_unread() {
     };
     let records: Vec<Value> = sources.iter().enumerate().map(record).collect();
     let payload = |records: &[Value]| json!({ "Records": records }).to_string();
-    // Only the record of no queue is answered with what became of it.
+    // Only the record without a queue is answered with its outcome.
     let failures = [1, 2, 4].map(|place| json!({"itemIdentifier": place.to_string()}));
     let decisions = json!({"3": [{"decision": "delivered", "reason": null, "cluster": CLUSTER}]});
     let expected = Ended::Answered(json!({"batchItemFailures": failures, "decisions": decisions}));
     assert_eq!(function.invoke(payload(&records)).await, expected);
     assert_eq!(ids(&function.take_sent()), ["0", "3"]);
     assert_eq!(function.take_hidden(), ["r4"]);
-    // A mapping that takes any answer for success must not lose them either.
+    // A mapping that treats any answer as success must not lose them either.
     let failed = Ended::Failed("NotRouted".to_owned());
     assert_eq!(function.invoke(payload(&records[1..3])).await, failed);
     assert_eq!((function.take_sent(), function.take_hidden()), (vec![], vec![]));

@@ -1,9 +1,9 @@
-//! What no output may have.
+//! What output must never contain.
 
-/// How much a command writes about one failure, in bytes.
+/// The maximum output about one failure, in bytes.
 const LONGEST: usize = 12_000;
 
-/// Checks that a text is short, is for people, controls no terminal, and has none of these texts.
+/// Checks that a text is short, is readable, controls no terminal, and contains none of these texts.
 pub(super) fn check(case: &str, text: &str, hidden: &[&str]) {
     let dumps = ["panicked", "RUST_BACKTRACE", "SdkError", "ServiceError", "Response {", "Error {", "Some("];
     let begin: String = text.chars().take(LONGEST).collect();

@@ -1,5 +1,5 @@
-//! A cloud in memory that is at least as strict as AWS, fails on demand, and records every write that breaks a law. A deleted
-//! queue answers some more reads (S9), until another of its name is created.
+//! A cloud in memory that is at least as strict as AWS, fails on demand, and records every write that breaks a law. A
+//! deleted queue answers some more reads (S9), until another queue with its name is created.
 
 mod effect;
 mod rules;
@@ -27,7 +27,7 @@ pub(super) use effect::halves;
 /// The roles of the account that kibus does not manage.
 const ROLES: &[&str] = &["KarpenterServiceAccount-base", "a", "b", "r-base", "r-two"];
 
-/// How many records a page has.
+/// The number of records per page.
 const PAGE: usize = 10;
 
 /// How a write fails.
@@ -37,15 +37,15 @@ pub(super) enum Trouble {
     Nothing,
     /// It fails after everything except the tags; a single call changes nothing.
     AllButTags,
-    /// It fails after the tags, also those that mark a queue before its delete; a single call changes nothing.
+    /// It fails after the tags, including those that mark a queue before its delete; a single call changes nothing.
     OnlyTags,
     /// It fails after everything except setting tags; old tags are removed.
     TagsRemoved,
-    /// It succeeds, and its answer is lost.
+    /// It succeeds, but its answer is lost.
     AnswerLost,
-    /// The first call of a create succeeds, its answer is lost, and the retry of the SDK is answered with "exists".
+    /// The first call of a create succeeds, its answer is lost, and the SDK's retry is answered with "exists".
     AskedTwice,
-    /// It succeeds, and the run is stopped.
+    /// It succeeds, but the run is stopped.
     Stop,
 }
 
@@ -62,8 +62,8 @@ pub(super) struct Interruption {
 /// Resources that many accounts share.
 type Resources = BTreeMap<ResourceId, Arc<Resource>>;
 
-/// What decides what a command does in an account: the time, the resources, the published versions, the deleted queues that still
-/// answer, and the keys of messages.
+/// Everything that determines what a command does in an account: the time, the resources, the published versions, the
+/// deleted queues that still answer, and the keys of messages.
 pub(super) type Basis = (u64, Resources, Published, BTreeMap<ResourceId, usize>, MessageKeys);
 
 #[derive(Clone, Default)]
@@ -76,17 +76,17 @@ struct State {
     shown: Vec<Change>,
     /// The writes of this run.
     writes: Vec<Arc<Change>>,
-    /// The writes with which the run of a fork begins. Their effects are there already.
+    /// The writes with which the run of a fork begins. Their effects already exist.
     prefix: VecDeque<Arc<Change>>,
     interruption: Option<Interruption>,
     breaches: Vec<String>,
-    /// The clusters whose queues may become kibus's own, whatever they are.
+    /// The clusters whose queues kibus may adopt, whatever their state.
     adopted: BTreeSet<ClusterName>,
-    /// The resource that was answered to exist: the rest of it may be written, as it was shown.
+    /// The resource that was answered with "exists": the rest of it may be written, as shown.
     unfinished: Option<Resource>,
     /// The deleted queues that still answer, with the number of reads.
     ghosts: BTreeMap<ResourceId, usize>,
-    /// How many reads a deleted queue answers.
+    /// The number of reads that a deleted queue answers.
     ghost_reads: usize,
     /// The keys of the messages in each queue.
     keys: MessageKeys,
@@ -124,8 +124,8 @@ impl Account {
         Self { recorded: Mutex::new(Some(Vec::new())), ..self }
     }
 
-    /// The account before a write of the recorded run, in which the same plan is applied with as many changes at once. The writes
-    /// before this one are made again, and have no effect of their own.
+    /// The account before a write of the recorded run, in which the same plan is applied with the same concurrency. The
+    /// writes before this one are made again, and have no effect of their own.
     pub(super) fn fork(&self, at: usize) -> Self {
         let mut state = self.recorded.lock().unwrap().as_ref().unwrap()[at].clone();
         state.prefix = std::mem::take(&mut state.writes).into();
@@ -144,7 +144,7 @@ impl Account {
         state.rounds = state.rounds.max(round);
     }
 
-    /// How many rounds of reads there were since the last time.
+    /// The number of rounds of reads since the last time.
     pub(super) fn take_rounds(&self) -> usize {
         std::mem::take(&mut self.state().rounds)
     }
@@ -180,7 +180,7 @@ impl Account {
         (state.now, state.resources.clone(), state.published.clone(), state.ghosts.clone(), state.keys.clone())
     }
 
-    /// Every id that the hub can have. They are made once, because a law makes thousands of accounts.
+    /// Every id that the hub can have. They are created once, because a law creates thousands of accounts.
     fn hub(&self) -> Arc<BTreeSet<ResourceId>> {
         static OF_HUBS: Mutex<BTreeMap<String, Arc<BTreeSet<ResourceId>>>> = Mutex::new(BTreeMap::new());
         let every = || Arc::new(hub::ids(&self.scope, [&HubOptions::all_parts()]));
@@ -252,7 +252,7 @@ impl Questions for Account {
         Ok(None)
     }
 
-    /// Whoever asks may use any key.
+    /// The caller is allowed to use any key.
     async fn key_policies(&self, _: &KmsKey) -> Result<Option<Document>, Fault> {
         self.call().await;
         let statement = json!({"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"});
@@ -366,7 +366,7 @@ impl Write for Account {
         if let Some(recorded) = &mut *self.recorded.lock().unwrap() {
             recorded.push(State { shown: Vec::new(), ..state.clone() });
         }
-        // Nothing else decides who can use a queue.
+        // Nothing else determines who can use a queue.
         if !matches!(change.id.of_kind(), Kind::Queue | Kind::Role | Kind::RolePolicy) {
             return self.answer(&mut state, change);
         }
@@ -379,7 +379,7 @@ impl Write for Account {
         let shut_out: Vec<String> = could
             .difference(&can)
             .filter(|(policy, queue, _)| there(policy) && there(queue))
-            .map(|(policy, queue, _)| format!("{}: {policy} has no key to {queue} any more", change.id))
+            .map(|(policy, queue, _)| format!("{}: {policy} no longer has a key to {queue}", change.id))
             .collect();
         state.breaches.extend(shut_out);
         let locked_out = locked_out(&self.scope, &state.resources);
@@ -390,7 +390,7 @@ impl Write for Account {
 }
 
 impl State {
-    /// Whether this change was shown. It is made once.
+    /// Whether this change was shown, and has not been made before.
     fn made(&mut self, change: &Change) -> bool {
         let place = self.shown.iter().position(|shown| shown == change);
         place.map(|place| self.shown.swap_remove(place)).is_some()
@@ -401,7 +401,7 @@ impl State {
         self.resources.remove(id);
     }
 
-    /// Makes a whole write. A deleted queue stays for a while, with its mark.
+    /// Makes a complete write. A deleted queue stays for a while, with its mark.
     fn take(&mut self, change: &Change) {
         match marked(change, self.now) {
             Some(marked) => {
@@ -436,7 +436,7 @@ impl Account {
         if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
             return Err(fault("killed"));
         }
-        // Only one of two runs creates the settings or a record, and the other one learns of it.
+        // Only one of two runs creates the settings or a record, and the other one is notified.
         let is_parameter = matches!(change.id.of_kind(), Kind::Parameter | Kind::Record);
         if creates && is_parameter && state.resources.contains_key(&change.id) {
             return Err(exists());

@@ -55,7 +55,7 @@ impl Listener for Nobody {
     fn event(&self, _: usize, _: &Change, _: ChangeEvent) {}
 }
 
-/// Makes the writes of a plan that may be old.
+/// Makes the writes of a plan that may be outdated.
 pub(super) fn applied(plan: &Plan, account: &Account) -> Outcome {
     let stop = account.show(plan, None);
     let mut outcome = Outcome::of(plan);
@@ -173,7 +173,7 @@ pub(super) async fn plan_if_allowed(scope: &Scope, account: &Account, target: &T
     }
 }
 
-/// What is read for a target, with this many calls at once, and the intent.
+/// The survey for a target, with this many concurrent calls, and the intent.
 pub(super) async fn survey(
     scope: &Scope,
     account: &Account,

@@ -1,5 +1,5 @@
-//! The law of interruption, for every account that commands can leave, every next command, every step at which it can be
-//! interrupted, and every kind of interruption.
+//! The law of interruption, for every account that commands can leave behind, every next command, every step at which
+//! it can be interrupted, and every kind of interruption.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) fn keyed() -> Command {
     BootstrapHub(typed("--kms-key arn:aws:kms:us-west-2:111122223333:key/1"), "0.2.0")
 }
 
-/// A hub with alarms, also on its clusters.
+/// A hub with alarms, including those for its clusters.
 pub(super) fn watched_hub() -> Command {
     hub_with("--alarms --reader-alarms")
 }
@@ -104,7 +104,7 @@ fn commands() -> Vec<Command> {
     changes.map(hub_with).into_iter().chain(others).collect()
 }
 
-/// The commands about queues that exist before their clusters are recorded, or that get another owner.
+/// The commands about queues that exist before their clusters are recorded, or that change owners.
 fn changes_of_owner() -> Vec<Command> {
     vec![
         Adopt("old", Role("a")),
@@ -119,8 +119,8 @@ fn changes_of_owner() -> Vec<Command> {
     ]
 }
 
-/// Whether a command is not refused after these others: only a queue with the tags of its cluster becomes external, and none is
-/// adopted that does not exist.
+/// Whether a command is not refused after these others: only a queue with the tags of its cluster can become external,
+/// and only an existing queue can be adopted.
 fn is_allowed_after(history: &[Command], command: &Command) -> bool {
     let is_recorded = |name: &str| {
         history.iter().any(|before| match before {
@@ -169,7 +169,7 @@ fn record_of(cluster: &str) -> ClusterRecord {
     ClusterRecord::new(&scope(), &HubOptions::default(), cluster.parse().unwrap(), Moment(1_700_000_000))
 }
 
-/// The queue of a cluster, as another tool has created it long ago.
+/// The queue of a cluster, created by another tool long ago.
 fn queue_of_another_tool(cluster: &str, tags: Tags) -> Queue {
     let desired = record_of(cluster).desired(&scope(), &HubOptions::default().into());
     let queue = desired.resources().find_map(Resource::as_queue).unwrap().clone();
@@ -248,7 +248,7 @@ struct Interrupted {
     /// After the next plan was made.
     planned: Account,
     again: Plan,
-    /// With how many steps at a time the rest was applied.
+    /// The concurrency with which the rest was applied.
     repeated: Vec<usize>,
 }
 
@@ -265,7 +265,7 @@ pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command)
     });
     let end = comparable(alone.resources());
     assert_same(together.resources(), &end, || format!("{command:?}, 8 at a time"));
-    // A command does the same where it finds the same, so what was seen once is not run again.
+    // A command does the same in the same state, so each state is run only once.
     let mut seen: Vec<Interrupted> = Vec::new();
     let mut unchanged: Vec<Basis> = Vec::new();
     for (limit, now) in interruptions(&alone.writes()) {
@@ -305,11 +305,11 @@ pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command)
     }
 }
 
-/// Each interruption of these changes, with how many steps are taken at a time.
+/// Each interruption of these changes, with the number of concurrent steps.
 fn interruptions(changes: &[Arc<Change>]) -> Vec<(usize, Interruption)> {
     let mut found = Vec::new();
     for (at, change) in changes.iter().enumerate() {
-        // One at a time, a call that does nothing leaves what the lost answer of the one before leaves.
+        // With one step at a time, a call that does nothing leaves the same state as the lost answer of the previous one.
         let alone = [Trouble::AnswerLost].into_iter().chain(halves(change));
         let alone = alone.map(|trouble| (1, trouble, false));
         let together = [(8, Trouble::Nothing, true), (8, Trouble::Stop, false)];
@@ -450,8 +450,8 @@ fn opposites() -> Vec<(Vec<Command>, Command, Command)> {
     ]
 }
 
-/// S9: interrupts a command that creates or deletes queues at any write, and runs the opposite one at once. Everything that
-/// the second command leaves stays.
+/// S9: interrupts a command that creates or deletes queues at any write, and immediately runs the opposite one.
+/// Everything that the second command leaves behind stays.
 #[test]
 fn s9_the_opposite_command_may_follow_at_once() {
     for (history, first, second) in opposites() {
@@ -484,7 +484,7 @@ fn s9_the_opposite_command_may_follow_at_once() {
     }
 }
 
-/// S9: whoever may tag queues marks all of them. Nothing is deleted, and the marks go.
+/// S9: someone who can tag queues marks all of them. Nothing is deleted, and the marks are removed.
 #[test]
 fn s9_no_mark_deletes_a_queue() {
     let base = AddCluster(vec!["base"], Role("a"));
@@ -526,8 +526,8 @@ pub(super) fn trouble() -> impl Strategy<Value = Option<Interruption>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Commands in any order, each interrupted a few times and repeated until it succeeds. Only what is asked of a queue that has
-    /// another owner may be refused.
+    /// Commands in any order, each interrupted a few times and repeated until it succeeds. Only commands about a queue
+    /// with another owner may be refused.
     #[test]
     fn a_bus_survives_any_history(
         life in prop::collection::vec(
@@ -544,7 +544,7 @@ proptest! {
         let mut version = "0.1.0";
         let mut may_differ = BTreeSet::new();
         for (command, troubles, limit) in life {
-            // An older router over a newer one is refused, which is another law.
+            // Replacing a newer router with an older one is refused, which is another law.
             let command = match command {
                 BootstrapHub(flags, offered) => {
                     version = version.max(offered);

@@ -1,5 +1,5 @@
-//! Records say which clusters a bus has: what has no record, or is not what its record says, never changes. Of two runs that add a
-//! cluster, one records it.
+//! Records define which clusters a bus has: resources without a record, or that differ from their record, never change.
+//! If two runs add a cluster, one records it.
 
 use kibus::cloud::{FaultKind, Waiting, Write};
 use kibus::model::{BadDocument, ClusterRecord, HubOptions, Maker, Moment, Queue, Resource, ResourceId, Tags, tags};
@@ -26,7 +26,7 @@ fn policy(role: &str) -> ResourceId {
     scope().controller_policy_id(&"base".parse().unwrap(), &role.parse().unwrap())
 }
 
-/// What someone else makes of a cluster.
+/// What someone else does to a cluster.
 type Damage = fn(&mut Desired);
 
 fn change_record(all: &mut Desired, change: impl FnOnce(&mut ClusterRecord)) {
@@ -44,7 +44,7 @@ fn change_queue(all: &mut Desired, change: impl FnOnce(&mut Queue)) {
     change(queue);
 }
 
-/// Each leaves a queue that is not kibus's own by what its record says.
+/// Each leaves a queue that does not belong to kibus according to its record.
 const OF_QUEUE: &[(&str, Damage)] = &[
     ("neither tags nor lock", |all| change_queue(all, |queue| (queue.tags, queue.policy) = (Tags::default(), None))),
     ("the tag of another bus", |all| {
@@ -69,7 +69,7 @@ const OF_RECORD: &[(&str, Damage)] = &[
     }),
 ];
 
-/// The cloud in memory notices each kind of write that the laws are about.
+/// The cloud in memory detects each kind of write that the laws forbid.
 #[test]
 fn a_write_that_breaks_a_law_is_a_breach() {
     let start = account_after(&[hub(), base("a")]);
@@ -128,7 +128,7 @@ fn what_no_record_calls_kibus_s_own_never_changes() {
             RemoveCluster(vec!["base", "two"]),
             Teardown,
         ] {
-            // What has the tags of the cluster may be recorded as external.
+            // A queue with the tags of the cluster may be recorded as external.
             if *name == "no record" && matches!(command, External(_)) {
                 continue;
             }
@@ -146,7 +146,7 @@ fn what_no_record_calls_kibus_s_own_never_changes() {
     }
 }
 
-/// A queue that is older than its hub, and anything that has the tag of another bus.
+/// A queue that is older than its hub, and anything with the tag of another bus.
 #[test]
 fn what_has_the_name_of_a_part_of_the_hub_and_is_none_never_changes() {
     let start = account_after(&[hub()]);
@@ -197,7 +197,7 @@ fn adopting_makes_a_queue_kibus_s_own_whatever_it_was() {
     }
 }
 
-/// Who may write records would else give any role the queue at the next change of the key.
+/// Otherwise, anyone who can write records could give any role access to the queue at the next change of the key.
 #[test]
 fn a_change_of_the_key_gives_no_role_a_policy() {
     let mut start = account_after(&[hub(), base("a")]);
@@ -229,7 +229,7 @@ fn of_two_runs_that_add_a_cluster_one_records_it() {
     }
 }
 
-/// Pages of records have ten.
+/// A page has ten records.
 #[test]
 fn a_teardown_removes_every_recorded_cluster() {
     let names: Vec<&'static str> = (0..23).map(|at| &*format!("c{at}").leak()).collect();

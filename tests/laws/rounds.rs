@@ -1,4 +1,5 @@
-//! What needs no other answer is read in the first round. The search for a role takes one more, and queue names of one's own too.
+//! Everything that does not depend on another answer is read in the first round. The search for a role takes one more
+//! round, and so do custom queue names.
 
 use kibus::model::{HubOptions, ResourceId};
 use kibus::reconcile::{ClusterSetting, Target};
@@ -7,7 +8,7 @@ use super::account::Account;
 use super::command::{Command, RoleFlag, cluster, names, survey};
 use super::interruption::{account_after, scope, typed, wait};
 
-/// How many calls the round has. With a lower `--concurrency`, some of them wait for others.
+/// The number of calls in the round. With a lower `--concurrency`, some wait for others.
 const CALLS: usize = 18;
 
 #[test]
@@ -30,8 +31,7 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
     }
 }
 
-/// The records are read first. Settings that are lost are read again five times. Then the parts on request are read, with the alarms
-/// of clusters.
+/// The records are read first. Lost settings are read again five times. Then the optional parts are read, with the alarms of clusters.
 #[test]
 fn lost_settings_take_no_round_for_the_alarms_of_clusters() {
     let rounds = |wants_alarms: bool, command: fn(HubOptions, &'static str) -> Command| {

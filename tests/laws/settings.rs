@@ -37,7 +37,7 @@ fn of_two_first_runs_with_different_options_one_creates_the_hub() {
     assert!(wait(second.plan(&scope(), &account)).is_empty());
 }
 
-/// What a killed run has created with the same options is as good as a lost answer.
+/// Resources that a killed run has created with the same options are equivalent to a lost answer.
 #[test]
 fn of_two_first_runs_with_the_same_options_the_second_finishes_the_first() {
     let account = Account::new(&scope(), of_others());
@@ -85,7 +85,7 @@ fn lost_settings_are_restored_or_the_hub_is_deleted_whatever_interrupts_it() {
     assert_eq!(account.resources().into_keys().collect::<Vec<_>>(), of_others().into_keys().collect::<Vec<_>>());
 }
 
-/// What clusters have on request is found without the settings that asked for it.
+/// The optional resources of clusters are found even without the settings that requested them.
 #[test]
 fn alarms_are_restored_or_deleted_without_settings() {
     let (_, start) = lost_after(watched_hub());

@@ -62,7 +62,7 @@ impl Fleet {
         serde_json::from_str(&text.replace("${rule_arn}", &self.rule_arn(""))).unwrap()
     }
 
-    /// Creates what the tool creates. A queue that exists gets the policy of the tool, and keeps all else.
+    /// Creates what the tool creates. An existing queue receives the policy of the tool, and keeps everything else.
     pub(super) async fn create(&self, setup: &Setup) {
         let attributes = json!({"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"});
         let tags = as_map(setup.queue_tags);
@@ -96,7 +96,7 @@ impl Fleet {
         self.account.call("sqs", "UntagQueue", &untag.to_string()).await;
     }
 
-    /// Gives the queue what an export says, as its tool would.
+    /// Applies the settings of an export to the queue, as its tool would.
     async fn apply_export(&self, setup: &Setup) {
         let line = format!("export cluster {} --format cloudformation --controller-role {}", setup.cluster, setup.role);
         let queue = languages::cloud_formation(&self.run(&line, 0).await.stdout, None, &self.queue_arn(setup)).queue;
@@ -111,8 +111,8 @@ impl Fleet {
         self.account.call("sqs", "SetQueueAttributes", &set.to_string()).await;
     }
 
-    /// Removes the rules as the tool would; the permission and the queue too, unless they stay. An external queue gets what the hub
-    /// needs.
+    /// Removes the rules as the tool would; the permission and the queue too, unless they stay. An external queue
+    /// receives the settings that the hub needs.
     pub(super) async fn remove(&self, setup: &Setup) {
         if setup.way == Way::External {
             self.apply_export(setup).await;
@@ -179,8 +179,8 @@ impl Fleet {
         }
     }
 
-    /// `discover` names the cluster of each queue where a tag or a role does; all rules that match can go, but those of a queue that
-    /// nothing connects with Karpenter.
+    /// `discover` names the cluster of each queue where a tag or a role does; all matching rules can be removed, except
+    /// those of a queue that nothing connects with Karpenter.
     pub(super) async fn is_discovered(&self) {
         let found: Value = serde_json::from_str(&self.run("discover --output json", 0).await.stdout).unwrap();
         let found = &found["hubs"][0]["discovery"];
@@ -226,7 +226,7 @@ impl Fleet {
         format!("arn:aws:events:{REGION}:{}:rule/{name}", self.account.id)
     }
 
-    /// The queue of the tool has its policy and its tags, and nothing of kibus.
+    /// The queue of the tool has its policy and its tags, and nothing from kibus.
     pub(super) async fn is_as_before(&self, setup: &Setup) {
         let (cluster, queue) = (setup.cluster, setup.queue);
         let policy = self.policy(queue).await;
@@ -236,7 +236,7 @@ impl Fleet {
         assert_eq!(tags, as_map(setup.queue_tags), "{cluster}: the tags");
     }
 
-    /// How many messages are in a queue, received or not.
+    /// The number of messages in a queue, received or not.
     pub(super) async fn messages(&self, queue: &str) -> u32 {
         let counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"];
         let get = json!({"QueueUrl": queue, "AttributeNames": counts}).to_string();
@@ -245,7 +245,7 @@ impl Fleet {
         counts.into_iter().map(count).sum()
     }
 
-    /// Runs a command that succeeds, and gives what it wrote.
+    /// Runs a command that succeeds, and returns its output.
     pub(super) async fn kibus(&self, line: &str) -> String {
         self.run(line, 0).await.text()
     }

@@ -1,4 +1,4 @@
-//! Events that flow while clusters move. The emulator takes no events of AWS, so they are delivered here: to the targets that
+//! Events that flow while clusters move. The emulator does not accept AWS events, so they are delivered here: to the targets that
 //! the rules have at that moment, as far as the policies of the queues let EventBridge send.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use super::setups::Setup;
 /// The signals that the hub routes without an option, and that each tool's rules match.
 const SIGNALS: [Signal; 3] = [Signal::SpotInterruption, Signal::StateChange, Signal::ScheduledChange];
 
-/// The pause between two events of a cluster. With more of them, each `verify` would find messages, and watch for a minute.
+/// The pause between two events of a cluster. With more events, each `verify` would find messages, and watch for a minute.
 const PAUSE: Duration = Duration::from_secs(5);
 
 const ARRIVAL: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ struct Shared {
     number: AtomicUsize,
     /// Whether a pattern matches the events of a signal.
     matches: Mutex<BTreeMap<(String, Signal), bool>>,
-    /// The clusters that have to receive every event.
+    /// The clusters that must receive every event.
     registered: Mutex<BTreeSet<&'static str>>,
     /// The queue that the Karpenter of each cluster reads.
     queues: Mutex<BTreeMap<&'static str, String>>,
@@ -73,12 +73,12 @@ impl Flow {
         Self { readers: readers.collect(), shared, over, sends }
     }
 
-    /// From now on, every event of this cluster has to arrive.
+    /// From now on, every event of this cluster must arrive.
     pub(super) fn registers(&self, setup: &Setup) {
         self.shared.registered.lock().unwrap().insert(setup.cluster);
     }
 
-    /// From now on, only events that reach the queue of the tool have to arrive.
+    /// From now on, only events that reach the queue of the tool must arrive.
     pub(super) fn unregisters(&self, setup: &Setup) {
         self.shared.registered.lock().unwrap().remove(setup.cluster);
     }
@@ -88,7 +88,7 @@ impl Flow {
         self.shared.queues.lock().unwrap().insert(setup.cluster, queue);
     }
 
-    /// Waits until events that are sent now have arrived, and all before them.
+    /// Waits until events that are sent now, and all earlier ones, have arrived.
     pub(super) async fn goes_on(&self) {
         for _ in SIGNALS {
             self.shared.send_all().await;
@@ -96,7 +96,7 @@ impl Flow {
         self.shared.all_arrive().await;
     }
 
-    /// Stops sending. Every event arrives, and none stays in a queue that a Karpenter reads.
+    /// Stops sending. Every event must arrive, and none may stay in a queue that a Karpenter reads.
     pub(super) async fn arrives(mut self) {
         self.over.store(true, Ordering::Relaxed);
         (&mut self.sends).await.unwrap();
@@ -127,7 +127,7 @@ impl Shared {
         let signal = SIGNALS[number / self.fleet.setups.len() % SIGNALS.len()];
         let sent = (setup.cluster, format!("event-{number}"));
         let is_registered = self.registered.lock().unwrap().contains(setup.cluster);
-        // What nobody has read is in the old queue alone.
+        // Unread events are only in the old queue.
         let is_read = self.queues.lock().unwrap().contains_key(setup.cluster);
         let mut event = sample_event(&self.fleet.scope, signal, &[&self.fleet.instance(setup)]);
         event["id"] = sent.1.clone().into();
@@ -137,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// Delivers an event as EventBridge does. Gives the queues that it reached.
+    /// Delivers an event as EventBridge does. Returns the queues that it reached.
     async fn deliver(&self, signal: Signal, event: &Value) -> BTreeSet<String> {
         let account = &self.fleet.account;
         let rules = account.json("events", "ListRules", "{}").await;
@@ -150,7 +150,7 @@ impl Shared {
                 continue;
             }
             let name = rule["Name"].as_str().unwrap();
-            // The rule may be gone.
+            // The rule may have been deleted.
             let list = json!({"Rule": name}).to_string();
             let (_, targets) = account.send("events", "ListTargetsByRule", &list).await;
             let targets: Value = serde_json::from_str(&targets).unwrap();

@@ -1,16 +1,16 @@
 //! What each tool creates for the interruptions of one cluster: the names, patterns, targets, tags and policies, in the
-//! shapes that its template or module has. One row for each tool, or one for each of its shapes.
+//! form that its template or module creates. One row per tool, or per variant of a tool.
 //!
 //! `${queue_arn}` in a policy stands for the queue, and `${rule_arn}` for the beginning of the ARN of a rule.
 
 /// How a cluster gets onto the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Its queue has the name that a hub with this template gives it, and becomes kibus's own.
+    /// Its queue has the name that a hub with this template gives it, and kibus adopts it.
     Adopt,
-    /// Its queue has that name too, and stays the tool's.
+    /// Its queue also has that name, but the tool keeps it.
     External,
-    /// It gets a new queue, and Karpenter a new setting.
+    /// It receives a new queue, and Karpenter a new setting.
     NewQueue,
 }
 
@@ -55,7 +55,7 @@ const RESERVATION: &str =
 pub(super) const MISSPELLED_STATE: &str =
     r#"{"detail-type":["C2 Instance State-change Notification"],"source":["aws.ec2"]}"#;
 
-/// Karpenter's template, and the one of eksctl.
+/// Karpenter's template, and eksctl's.
 const BY_TEMPLATE: &str = r#"{"Version":"2008-10-17","Id":"EC2InterruptionPolicy","Statement":[
     {"Effect":"Allow","Principal":{"Service":["events.amazonaws.com","sqs.amazonaws.com"]},
      "Action":"sqs:SendMessage","Resource":"${queue_arn}"},
@@ -87,7 +87,7 @@ const BY_CDK: &str = r#"{"Version":"2012-10-17","Statement":[
     {"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},
      "Action":["sqs:SendMessage","sqs:GetQueueAttributes","sqs:GetQueueUrl"],"Resource":"${queue_arn}",
      "Condition":{"ArnEquals":{"aws:SourceArn":"${rule_arn}Clusters-KarpenterStateChangeRuleE5F6-3M4N5O6P7Q8R9"}}}]}"#;
-/// A construct that sets a statement of its own, before those of the CDK.
+/// A construct that adds its own statement before those of the CDK.
 const BY_BLUEPRINTS: &str = r#"{"Version":"2012-10-17","Statement":[
     {"Sid":"EC2InterruptionPolicy","Effect":"Allow",
      "Principal":{"Service":["sqs.amazonaws.com","events.amazonaws.com"]},
@@ -99,7 +99,7 @@ const BY_HAND: &str = r#"{"Version":"2012-10-17","Statement":[
     {"Sid":"EventBridgeToSQS","Effect":"Allow","Principal":{"Service":["events.amazonaws.com","sqs.amazonaws.com"]},
      "Action":"sqs:SendMessage","Resource":"${queue_arn}"}]}"#;
 
-/// A module of Terraform.
+/// A Terraform module.
 const MODULE: Setup = Setup {
     is_named: false,
     cluster: "",

@@ -1,4 +1,4 @@
-//! Runs kibus in an account of its own, and reads what it made.
+//! Runs kibus in a separate account, and reads what it created.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
@@ -77,7 +77,7 @@ impl Bench {
         self.0.account.create_key(policy.as_ref()).await
     }
 
-    /// Those of the hub's resources that exist, without its clusters.
+    /// The existing resources of the hub, without its clusters.
     pub(super) async fn resources(&self) -> Vec<Resource> {
         let mut found = Vec::new();
         for id in hub::ids(self.0.cloud.scope(), [&HubOptions::all_parts()]) {

@@ -26,8 +26,8 @@ async fn every_command_reports_a_key_that_denies_eventbridge() {
             Some(says) => {
                 assert_eq!((problems[0]["code"].as_str(), code), (Some("K226"), Some(2)), "{problems}");
                 let message = problems[0]["message"].as_str().unwrap();
-                let late = "; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check \
-                            again after that";
+                let late = "; SQS caches a data key for five minutes, and sends may succeed with it until then, so \
+                     check again later";
                 assert_eq!(message, format!("{says}{late}"), "S29");
             }
         }

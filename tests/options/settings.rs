@@ -25,7 +25,7 @@ async fn bad_settings_harm_no_other_hub_and_no_command_that_needs_none() {
         for line in ["discover", "policy operator", "policy router", "verify --bus=two"] {
             bench.done(&line.split(' ').collect::<Vec<_>>());
         }
-        // It lists the other bus, and fails for what it does not know.
+        // It lists the other bus, and fails because of the unknown one.
         let list = bench.run(&["list"], &[]);
         assert_eq!(list.status.code(), Some(4), "{value}: {}", text(&list.stderr));
         assert!(text(&list.stdout).contains("two"), "{value}: {}", text(&list.stdout));

@@ -32,7 +32,7 @@ const LOCKS: [&str; 2] = ["KibusServicesOnly", "KibusRouterOnly"];
 pub(crate) struct Keys {
     pub(crate) id: String,
     secret: String,
-    /// Of the root user only, which the emulator would otherwise take anybody for.
+    /// Only for the root user; otherwise the emulator would treat everyone as root.
     token: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Account {
         self.sdk(&self.root_keys())
     }
 
-    /// What kibus prints for the root user.
+    /// The output of kibus for the root user.
     pub(crate) async fn document(&self, line: &str) -> Value {
         let ran = self.kibus(&self.root_keys(), line).await;
         serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
@@ -103,7 +103,7 @@ impl Account {
         account::Account::new(ACCOUNT, port.parse().unwrap(), self.region)
     }
 
-    /// Creates a role that nobody may assume.
+    /// Creates a role that no one can assume.
     pub(crate) async fn role(&self, name: &str) {
         let trust = r#"AssumeRolePolicyDocument={"Version":"2012-10-17","Statement":[]}"#;
         self.calls().call("iam", "CreateRole", &format!("RoleName={name} {trust}")).await;
@@ -117,8 +117,9 @@ impl Account {
         call.send().await.unwrap();
     }
 
-    /// Brings a text to a queue through a rule, because the policies of the queues deny everyone else. The emulator applies
-    /// no queue policy to what a rule delivers; AWS would deny this rule, which is not one of the bus.
+    /// Brings a text to a queue through a rule, because the policies of the queues deny everyone else. The emulator
+    /// does not apply queue policies to deliveries by rules; AWS would deny this rule, which does not belong to the
+    /// bus.
     pub(crate) async fn deliver(&self, queue: &str, text: &Value) {
         let target = json!({"Id": "queue", "Input": text.to_string(), "Arn": format!("arn:aws:sqs:{}:{ACCOUNT}:{queue}", self.region)});
         for (operation, input) in [
@@ -163,14 +164,14 @@ impl Account {
         self.calls().create_key(Some(&policy)).await
     }
 
-    /// Creates a topic under this key, with the policy of a new one, and returns its ARN.
+    /// Creates a topic encrypted with this key, with the policy of a new topic, and returns its ARN.
     pub(crate) async fn topic(&self, name: &str, key: &str) -> String {
         let attribute = format!("Attributes.entry.1.key=KmsMasterKeyId Attributes.entry.1.value={key}");
         self.calls().call("sns", "CreateTopic", &format!("Name={name} {attribute}")).await;
         format!("arn:aws:sns:{}:{ACCOUNT}:{name}", self.region)
     }
 
-    /// Runs kibus with these keys. Who stops waiting kills it.
+    /// Runs kibus with these keys. If the wait is dropped, it is killed.
     pub(crate) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
         let mut variables = vec![
             ("AWS_ACCESS_KEY_ID", keys.id.as_str()),
@@ -183,7 +184,7 @@ impl Account {
     }
 }
 
-/// The calls that a command made, by its log.
+/// The calls that a command made, according to its log.
 pub(crate) fn calls(ran: &Ran) -> BTreeSet<String> {
     let calls = ran.stderr.lines().filter_map(|line| line.split_once(" kibus::call: "));
     calls.filter_map(|(_, call)| call.split_once(' ')).map(|(action, _)| action.to_owned()).collect()
@@ -194,7 +195,7 @@ async fn terminate_tls(server: Upstream, request: Request<Bytes>) -> Result<Answ
     let (mut head, mut body) = request.into_parts();
     head.headers.insert("x-forwarded-proto", "https".parse()?);
     if let Some(translated) = queue_locks::translated(&body) {
-        // The signature is for the body as it was.
+        // The signature covers the original body.
         head.headers.insert("x-amz-content-sha256", sha256(&body).parse()?);
         body = translated;
     }

@@ -1,4 +1,4 @@
-//! The document for alarms by the policy simulator: of most of these calls, the emulator reads no name.
+//! The document for alarms in the policy simulator: the emulator does not read the names in most of these calls.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::support::policy_simulator::allows;
 fn an_operator_changes_the_alarms_and_the_dashboard_of_its_bus_alone() {
     let document = operator_policy::additional(&scope(), &HubOptions::default(), Purpose::Alarms);
     let alarm = |name: &str| arn("cloudwatch", &format!("alarm:{name}"));
-    // The name of the second begins like those of this bus.
+    // The name of the second one starts like the names of this bus.
     let (ours, other_bus, theirs) = (alarm("kibus-waiting"), alarm("kibus-prod-waiting"), alarm("waiting"));
     let [dashboard, other] =
         ["kibus-hub-us-west-2", "theirs"].map(|name| format!("arn:aws:cloudwatch::{ACCOUNT}:dashboard/{name}"));

@@ -53,7 +53,7 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
     operator.kibus("bootstrap-hub --yes").await;
     operator.removes("base", &own).await;
 
-    // What the documentation does not promise: no condition of IAM is about the trust policy of a new role.
+    // Not promised by the documentation: IAM has no condition on the trust policy of a new role.
     let call = his.create_role().role_name(ROUTER_ROLE);
     let call = call.assume_role_policy_document(ASSUME_NOBODY);
     call.permissions_boundary(&boundary).send().await.unwrap();

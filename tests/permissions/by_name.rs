@@ -1,4 +1,4 @@
-//! S14: in a Region whose SQS has no tag conditions, the documents name queues by the pattern of their names, and are enough.
+//! S14: in a Region whose SQS has no tag conditions, the documents name queues by a name pattern, and are sufficient.
 
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ use super::account::{Account, Keys, REGION};
 use super::{Operator, arn, emulators_own, everything};
 use crate::support::emulator::ACCOUNT;
 
-/// A role that is named like a controller's role and is none.
+/// A role that is named like a controller role but is not one.
 const NO_CONTROLLER: &str = "deploy-karpenter";
 
 #[derive(Debug)]
@@ -48,8 +48,8 @@ macro_rules! tried {
 }
 pub(super) use tried;
 
-/// The queues lose their locks here, so the documents alone deny. A user who may do everything is denied nothing: a row that
-/// another policy or the emulator itself denies would hold whatever the documents say.
+/// The queues lose their locks here, so only the documents deny. A user with all permissions must not be denied
+/// anything: a row that another policy or the emulator itself denies would pass whatever the documents say.
 #[tokio::test]
 async fn the_documents_alone_deny() {
     let account = Account::start(REGION).await;
@@ -88,8 +88,8 @@ async fn the_documents_alone_deny() {
     }
 }
 
-/// Creates foreign resources: a queue of another name, and one that lets everyone receive; two with our prefix, of another
-/// bus and of none; roles and a log group.
+/// Creates foreign resources: a queue with another name, and one that lets everyone receive; two with kibus's prefix,
+/// of another bus and of none; roles and a log group.
 pub(super) async fn create_foreign(account: &Account) {
     let mut open = emulators_own::statement(&["sqs:ReceiveMessage"], arn("sqs", "opened"));
     open["Principal"] = json!("*");
@@ -219,14 +219,14 @@ async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
     let code = answer.as_ref().err().map_or("done", |e| e.code().unwrap_or("no code"));
     calls.push(Tried {
         what: "tag an instance".to_owned(),
-        // EC2 has a code of its own.
+        // EC2 has its own code.
         code: code.replace("UnauthorizedOperation", "AccessDenied"),
     });
     calls
 }
 
-/// Sends to every queue of the bus as a user who may send to every queue, and as the root user, which may both send
-/// to another queue: it is the queue policies that deny.
+/// Sends to every queue of the bus as a user who is allowed to send to every queue, and as the root user. Both can send
+/// to another queue, so it is the queue policies that deny.
 pub(super) async fn to_a_sender(account: &Account, keys: &Keys) -> Vec<Tried> {
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let mut done = Vec::new();

@@ -1,4 +1,4 @@
-//! `discover` in an account of others: its reads, against its document.
+//! `discover` in an account with foreign resources: its reads, against its document.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::account::{Account, REGION, calls};
 use super::{NEEDS_NO_LEAVE, actions, arn, emulators_own, of};
 
-/// A queue with a name that the operator's document does not have, and a rule that sends to it.
+/// A queue with a name that the operator's document does not cover, and a rule that sends to it.
 async fn create_foreign_rule(account: &Account) {
     let rule = "Karpenter-base-SpotInterruptionRule-1A2B";
     let pattern = r#"{"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}"#;
@@ -33,10 +33,11 @@ async fn a_discovery_reads_what_its_documents_allow() {
     account.allow("operator", "kibus-discover", &besides).await;
     let ran = account.kibus(&keys, "discover").await;
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    let first = "Let EKS name the clusters of `base`; then repeat this:   kibus policy operator --for eks";
+    let first =
+        "Grant access to EKS, which names the clusters of `base`; then repeat this:   kibus policy operator --for eks";
     assert!(ran.stdout.contains(first), "{}", ran.stdout);
     let mut called: BTreeSet<_> = calls(&ran).difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
-    assert!(called.remove("eks:ListClusters"), "denied, and the command goes on");
+    assert!(called.remove("eks:ListClusters"), "denied, but the command continues");
     let unused: BTreeSet<_> = actions(&besides).difference(&called).cloned().collect();
     assert_eq!(unused, BTreeSet::new());
     let beyond: BTreeSet<_> = called.difference(&actions(&ordinary)).cloned().collect();

@@ -1,5 +1,5 @@
-//! A drill where policies are enforced. The emulator enforces them for all services but FIS, which the sandbox plays. A proxy decides about
-//! the calls of FIS by the policy simulator.
+//! A drill where policies are enforced. The emulator enforces them for all services except FIS, which the sandbox
+//! plays. A proxy decides FIS calls with the policy simulator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -68,10 +68,10 @@ fn has(key: &str, value: &str) -> Context {
 #[derive(Clone)]
 struct Fis {
     emulator: account::Account,
-    /// The documents of users by access key. Who is not here may do everything.
+    /// The documents of users by access key. Other users are allowed everything.
     documents: Arc<Mutex<BTreeMap<String, Value>>>,
     asked: Arc<Mutex<Vec<Question>>>,
-    /// The operations that were answered since somebody began to wait for one.
+    /// The operations that were answered since someone began to wait for one.
     answered: Arc<watch::Sender<BTreeSet<String>>>,
 }
 
@@ -113,7 +113,7 @@ impl Fis {
         answer
     }
 
-    /// What a call asks of IAM (Service Authorization Reference, "AWS Fault Injection Service" and "AWS IAM").
+    /// The permission checks of a call (Service Authorization Reference, "AWS Fault Injection Service" and "AWS IAM").
     async fn questions(&self, operation: &Operation, request: &Request<Bytes>) -> Vec<Question> {
         let new = Question::new;
         if operation.name == "iam:CreateRole" {
@@ -126,7 +126,7 @@ impl Fis {
         }
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let sent = tagged("aws:RequestTag", &body["tags"]);
-        // A request that creates a resource with tags has these as the tags of the resource too.
+        // A request that creates a resource with tags also has them as resource tags.
         let made: Context = sent.clone().into_iter().chain(tagged("aws:ResourceTag", &body["tags"])).collect();
         let path = request.uri().path().trim_matches('/');
         let (kind, id) = path.split_once('/').unwrap_or((path, ""));
@@ -154,7 +154,7 @@ impl Fis {
                     self.about("fis:StartExperiment", "experimentTemplates", template).await,
                     new("fis:StartExperiment", &of_fis("experiment/new"), &sent),
                     new("fis:TagResource", &of_fis("experiment/new"), &made),
-                    // Of the first experiment of an account.
+                    // For the first experiment in an account.
                     new(
                         "iam:CreateServiceLinkedRole",
                         &role(&format!("aws-service-role/{service}/AWSServiceRoleForFIS")),
@@ -241,7 +241,7 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
     }
     assert_eq!(inventory::all(&account.calls()).await, before);
     let removed = operator.kibus("drill --clean --yes").await;
-    assert!(removed.contains("no drill has left anything"), "{removed}");
+    assert!(removed.contains("drills have left nothing behind"), "{removed}");
 
     each_action_is_needed(&drill, &operator.called, &fis.asked.lock().unwrap());
     let called = &operator.called - &of(&NEEDS_NO_LEAVE);
@@ -275,7 +275,7 @@ async fn launch(account: &Account) -> String {
     launched.split(['<', '>']).skip_while(|part| *part != "instanceId").nth(1).unwrap().to_owned()
 }
 
-/// Karpenter comes to its queue once kibus has asked CloudWatch, and keeps the message.
+/// Karpenter polls its queue once kibus has queried CloudWatch, and keeps the message.
 async fn karpenter_takes_a_message(fis: &Fis, account: &Account) {
     let keys = account.user("karpenter", &[&account.document("policy controller base").await]).await;
     fis.until("monitoring:GetMetricData").await;
@@ -304,7 +304,7 @@ fn each_action_is_needed(document: &Value, called: &BTreeSet<String>, asked: &[Q
     }
 }
 
-/// `stand_alone` has what no document allows.
+/// `stand_alone` has the calls that no document allows.
 #[test]
 fn an_operator_drills_with_what_has_the_tag_of_its_bus_alone() {
     let document = operator_policy::additional(&scope(), &HubOptions::default(), Purpose::Drill);

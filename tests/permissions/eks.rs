@@ -1,4 +1,4 @@
-//! What `add-cluster` asks EKS. The operator's document does not allow it, and the command goes on without.
+//! The EKS calls of `add-cluster`. The operator's document does not allow them, and the command continues without them.
 
 use std::collections::BTreeSet;
 

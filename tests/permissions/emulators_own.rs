@@ -1,6 +1,6 @@
-//! Permissions that the emulator requires and AWS does not. None is in a document that kibus prints. For these calls the
-//! emulator does not test the documents. It does test the rest: queues with their tags, roles and their policies, the
-//! function's code and invocation, and the log group.
+//! Permissions that the emulator requires but AWS does not. None is in a document that kibus prints. For these calls,
+//! the emulator does not test the documents. It does test the rest: queues with their tags, roles and their policies,
+//! the function's code and invocation, and the log group.
 
 use kibus::model::Signal;
 use serde_json::{Value, json};
@@ -39,8 +39,8 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
     ])
 }
 
-/// In addition to the document for alarms: it reads a name from `PutMetricAlarm`, without the tags of the request, and from no other
-/// call about alarms and dashboards. The policy simulator evaluates the document for all of them.
+/// In addition to the document for alarms: it reads the name only from `PutMetricAlarm`, without the request tags, and
+/// from no other call about alarms and dashboards. The policy simulator evaluates the document for all of them.
 pub(super) fn of_alarms(arn: impl Fn(&str, &str) -> String) -> Value {
     let nameless = [
         "cloudwatch:DeleteAlarms",
@@ -55,8 +55,8 @@ pub(super) fn of_alarms(arn: impl Fn(&str, &str) -> String) -> Value {
     policy([statement(&["cloudwatch:PutMetricAlarm"], arn("cloudwatch", "alarm:kibus-*")), statement(&nameless, "*")])
 }
 
-/// In addition to the operator's document with a boundary: it does not support `iam:PermissionsBoundary`, and not
-/// `aws:TagKeys`, without which every tag is allowed. The tests of the document hold both conditions.
+/// In addition to the operator's document with a boundary: it supports neither `iam:PermissionsBoundary` nor
+/// `aws:TagKeys`, without which every tag is allowed. The tests of the document check both conditions.
 pub(super) fn of_bounded(role: &str) -> Value {
     policy([statement(
         &["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"],

@@ -1,4 +1,4 @@
-//! The report about all roles: without the permission for it, one denied call is all that differs.
+//! The report about all roles: without permission for it, the only difference is one denied call.
 
 use aws_sdk_iam::Client as Iam;
 
@@ -6,7 +6,7 @@ use super::account::{Account, Keys, REGION};
 use super::{Operator, arn, emulators_own};
 use crate::hostile::process::Ran;
 
-/// From this many roles on, kibus asks for the report.
+/// From this many roles on, kibus requests the report.
 const MANY: usize = 20;
 /// A policy that is not about queues.
 const INSTANCES: &str =

@@ -1,7 +1,7 @@
-//! Calls about several parameters, or about a path. AWS allows such a call if it allows it on each of them; a path is the resource as it
-//! was sent, with a slash at its end or without one. The emulator reads no resource but `Name` from a request, and would ask a document
-//! for `*` here. So the proxy asks it about each resource with the caller's own call, which names nothing else and does nothing, and has
-//! the root user make the call if none was denied.
+//! Calls about several parameters, or about a path. AWS allows such a call if it allows it on each of them; a path is
+//! the resource exactly as sent, with or without a trailing slash. The emulator reads only `Name` from a request, and
+//! would require `*` in a document here. So the proxy checks each resource with a harmless call by the same caller that
+//! names only this resource, and makes the call as the root user if none was denied.
 
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use hyper::Request;
@@ -17,12 +17,12 @@ use crate::support::emulator::ACCOUNT;
 use crate::support::proxy::{Answer, Broken, Upstream};
 use crate::support::workbench::sha256;
 
-/// The denial of such a call. If there is none, the call becomes the root user's.
+/// The denial of such a call. Without a denial, the root user makes the call.
 pub(super) async fn denied(server: &Upstream, head: &mut Parts, body: &Bytes) -> Result<Option<Answer>, Broken> {
     let resources = resources(head, body);
     for resource in &resources {
         let mut asks = head.clone();
-        // The signature is for the body as it was, and its length.
+        // The signature covers the original body and its length.
         asks.headers.insert("x-amz-content-sha256", sha256(body).parse()?);
         let named = format!("{:width$}", json!({ "Name": resource }).to_string(), width = body.len());
         let answer = server.forward(Request::from_parts(asks, named.into())).await?;
@@ -52,7 +52,7 @@ fn resources(head: &Parts, body: &[u8]) -> Vec<String> {
     all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Makes a record so old that `verify` asks for the metrics of the cluster's queue.
+/// Makes a record so old that `verify` reads the metrics of the cluster's queue.
 pub(super) async fn age_record(account: &Account, cluster: &str) {
     let root = JsonClient::new(&account.root(), PARAMETERS, StaticRuntimePlugin::new());
     let name = format!("/kibus/kibus/clusters/{cluster}");

@@ -1,9 +1,10 @@
-//! The locks of queue policies, as the emulator can evaluate them. It does not know `aws:PrincipalIsAWSService`, and its
-//! `aws:PrincipalArn` of a role is the ARN of the session, where AWS has the ARN of the role. So the proxy writes
-//! conditions that mean the same, and answers with what was written. The test of the queue policies evaluates the originals.
+//! The locks of queue policies, in a form that the emulator can evaluate. It does not know `aws:PrincipalIsAWSService`,
+//! and its `aws:PrincipalArn` for a role is the ARN of the session, while AWS uses the ARN of the role. So the proxy
+//! writes equivalent conditions, and answers with the original ones. The test of the queue policies evaluates the
+//! originals.
 //!
-//! The emulator applies no queue policy to what rules deliver, so a condition that every principal meets is as good as
-//! one that only services do not meet.
+//! The emulator does not apply queue policies to deliveries by rules, so a condition that every principal meets is
+//! equivalent to one that only services do not meet.
 
 use hyper::body::Bytes;
 use serde_json::{Value, json};
@@ -11,12 +12,12 @@ use serde_json::{Value, json};
 use crate::support::emulator::ACCOUNT;
 use crate::support::proxy::{Answer, document};
 
-/// Where a condition names the only role that may send.
+/// Where a condition names the only role that can send.
 const NOT_ROLE: &str = "/ArnNotLike/aws:PrincipalArn";
-/// The beginning of the ARNs of all sessions.
+/// The prefix of all session ARNs.
 const SESSIONS: &str = "arn:aws:sts::111122223333:assumed-role/";
 
-/// A request body with the policy as the emulator takes it, if it has one. It is as long as it was: the length is signed.
+/// A request body with the policy in the emulator's form, if it has one. The length does not change, because it is signed.
 pub(super) fn translated(body: &[u8]) -> Option<Bytes> {
     let mut value: Value = serde_json::from_slice(body).ok()?;
     rewrite(&mut value, |condition| {
@@ -32,7 +33,7 @@ pub(super) fn translated(body: &[u8]) -> Option<Bytes> {
     Some(text.into())
 }
 
-/// Changes the policy in an answer to what was written.
+/// Restores the original policy in an answer.
 pub(super) fn translate_back(answer: &mut Answer) {
     let mut value = document(answer);
     let rewritten = rewrite(&mut value, |condition| {

@@ -1,6 +1,6 @@
 //! The printed documents against the Service Authorization Reference: every action exists, every resource is of a type of
-//! its actions, and every condition key applies. IAM accepts a document with any of these errors and then denies or, worse,
-//! allows too much.
+//! its actions, and every condition key applies. IAM accepts a document with any of these errors, and then denies too
+//! much or, worse, allows too much.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use super::typed;
 
 /// A service, actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
-/// CloudWatch, CloudWatch Logs, KMS, EC2, EKS, FIS, Systems Manager and the tagging API. Of the types and keys, those that a
-/// document of kibus could use. An action without a type takes `*` only. The tag of a resource, which every type here has, is not repeated.
+/// CloudWatch, CloudWatch Logs, KMS, EC2, EKS, FIS, Systems Manager and the tagging API. Only types and keys that a kibus
+/// document could use. An action without a type accepts only `*`. The resource tag key, which every type here has, is not
+/// repeated.
 type Row = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
 const REFERENCE: &[Row] = &[
@@ -98,7 +99,7 @@ const REFERENCE: &[Row] = &[
     ("tag", "GetResources", &[], &[]),
 ];
 
-/// The type of a resource by a part of its ARN. The first that fits counts.
+/// The type of a resource by a part of its ARN. The first match counts.
 const TYPES: [(&str, &str); 18] = [
     (":experiment-template/", "experiment-template"),
     (":experiment/", "experiment"),
@@ -139,11 +140,11 @@ fn tolerates_absence(operator: &str) -> bool {
     operator.ends_with("IfExists") || operator.starts_with("ForAllValues:")
 }
 
-/// What of a document contradicts the reference.
+/// The parts of a document that contradict the reference.
 fn contradictions(document: &Document) -> Vec<String> {
     let mut wrong = Vec::new();
     for statement in document.statements() {
-        // What a statement excludes is of the same type.
+        // The resources that a statement excludes have the same type.
         let resources = texts(statement.get("NotResource").unwrap_or(&statement["Resource"]));
         let mut rows: Vec<&Row> = Vec::new();
         for action in texts(&statement["Action"]) {
@@ -152,12 +153,12 @@ fn contradictions(document: &Document) -> Vec<String> {
             match REFERENCE.iter().find(is_named) {
                 None => wrong.push(format!("{action} does not exist")),
                 Some(row) if resources.iter().any(|resource| fits(resource, row.2)) => rows.push(row),
-                Some(_) => wrong.push(format!("{action} takes none of {resources:?}")),
+                Some(_) => wrong.push(format!("{action} accepts none of {resources:?}")),
             }
         }
         for resource in &resources {
             if !rows.iter().any(|(.., types, _)| fits(resource, types)) {
-                wrong.push(format!("no action of {rows:?} takes {resource}"));
+                wrong.push(format!("no action of {rows:?} accepts {resource}"));
             }
         }
         for (operator, keys) in statement["Condition"].as_object().into_iter().flatten() {
@@ -219,8 +220,8 @@ fn a_contradiction_is_found() {
     let when = |action: Value, operator: &str, key: &str| json!({"Action": action, "Resource": "*", "Condition": {operator: {key: "x"}}});
     for (statement, wrong) in [
         (json!({"Action": "sqs:GetQueue", "Resource": "*"}), "does not exist"),
-        (json!({"Action": "sqs:SendMessage", "Resource": role}), "takes none of"),
-        (json!({"Action": "iam:ListRoles", "Resource": role}), "takes none of"),
+        (json!({"Action": "sqs:SendMessage", "Resource": role}), "accepts none of"),
+        (json!({"Action": "iam:ListRoles", "Resource": role}), "accepts none of"),
         (when(json!("sqs:SendMessage"), "StringEquals", "aws:RequestTag/a"), "does not apply"),
         (when(json!(["events:PutRule", "events:DeleteRule"]), "Null", "events:source"), "does not apply"),
         (when(json!("events:PutTargets"), "ForAllValues:StringEquals", "events:source"), "does not apply"),

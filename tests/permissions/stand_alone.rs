@@ -1,4 +1,4 @@
-//! Each document that kibus prints for an operator, alone and beside each other one: what none of them may allow.
+//! Each document that kibus prints for an operator, alone and together with each other one: what none of them may allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ fn bounded() -> HubOptions {
     typed(&format!("--tag team=a --permissions-boundary arn:aws:iam::{ACCOUNT}:policy/platform"))
 }
 
-/// A request: its action, what it is about, and its condition keys with their values.
+/// A request: its action, its resource, and its condition keys with their values.
 type Asked<'a> = (&'a str, String, Vec<(&'a str, &'a str)>);
 
 /// What no document allows, with a boundary of the hub.
@@ -68,7 +68,7 @@ fn forbidden() -> Vec<Asked<'static>> {
         ("iam:PassRole", role(CONTROLLER), vec![("iam:PassedToService", "lambda.amazonaws.com")]),
         ("iam:PassRole", role("deploy"), vec![("iam:PassedToService", "fis.amazonaws.com")]),
         ("iam:CreateServiceLinkedRole", role("aws-service-role/x/y"), vec![for_spot]),
-        // The role of somebody's template is more than that of a drill.
+        // The role in someone's template has more permissions than a drill role.
         ("fis:TagResource", template.clone(), vec![bus]),
         ("fis:TagResource", template.clone(), vec![bus, theirs]),
         ("fis:TagResource", template.clone(), vec![bus, other_bus]),
@@ -78,7 +78,7 @@ fn forbidden() -> Vec<Asked<'static>> {
         ("fis:UpdateExperimentTemplate", template.clone(), vec![("aws:ResourceTag/kibus:bus", "kibus")]),
         ("fis:DeleteExperimentTemplate", template, vec![theirs]),
         ("fis:StopExperiment", experiment, vec![theirs]),
-        // An instance by another way than a drill.
+        // Access to an instance other than through a drill.
         ("ec2:SendSpotInstanceInterruptions", arn("ec2", "instance/i-1"), vec![]),
         ("ec2:CreateTags", arn("ec2", "instance/i-1"), vec![]),
         ("cloudwatch:PutMetricAlarm", alarm.clone(), vec![bus, terminates]),
@@ -158,7 +158,7 @@ fn no_document_allows_what_is_forbidden_alone_or_beside_another() {
     assert_eq!(allowed(&anything, &forbidden).len(), forbidden.len());
 }
 
-/// Only this document opens the bus by a constant input, as that of the hub does by its rules.
+/// Only this document opens the bus through a constant input, as the hub document does through its rules.
 #[test]
 fn only_the_document_for_a_heartbeat_has_its_target() {
     let asked: Vec<Asked<'_>> = vec![(
@@ -171,7 +171,7 @@ fn only_the_document_for_a_heartbeat_has_its_target() {
     assert_eq!(open.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["heartbeat"]);
 }
 
-/// The shape of every statement, whatever was thought of above.
+/// The form of every statement, as a safety net for cases not listed above.
 #[test]
 fn every_statement_limits_what_it_opens() {
     for options in [bounded(), HubOptions::default()] {
@@ -212,7 +212,7 @@ fn faults_of(statement: &Value, has_boundary: bool) -> Vec<&'static str> {
             "iam:PassRole" if !condition.contains("\"iam:PassedToService\"") => Some("a role is passed to any service"),
             "cloudwatch:PutMetricAlarm" if !condition.contains(":sns:") => Some("an alarm does anything"),
             action if action.contains("Tag") && !action.contains("List") => {
-                // What is named tags nothing of others, so a pattern needs a condition.
+                // A named resource cannot be a foreign one, so only a pattern needs a condition.
                 let is_named =
                     |arn: &String| !is_open(arn) || arn.contains("kibus-router") || arn.contains("/kibus/kibus/*");
                 let is_limited = resources.iter().all(is_named) || condition.contains("aws:ResourceTag/kibus:bus");
@@ -228,5 +228,5 @@ fn faults_of(statement: &Value, has_boundary: bool) -> Vec<&'static str> {
     faults
 }
 
-/// What IAM does not limit to roles.
+/// Actions that IAM does not limit to roles.
 const READS_ALL: [&str; 2] = ["iam:ListRoles", "iam:GetAccountAuthorizationDetails"];

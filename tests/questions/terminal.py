@@ -1,7 +1,7 @@
-"""Runs a command in a terminal, answers its question, and prints the exit code and what the terminal shows after the question.
+"""Runs a command in a terminal, answers its question, and prints the exit code and the terminal output after the question.
 
-Arguments: the answer, and the command. An answer is keys, the name of a signal, or `COLUMNS columns` for another width of the terminal.
-After `...`, more of the text that is shown is awaited; after another `...`, the next answer is given.
+Arguments: the answer, and the command. An answer is keys, the name of a signal, or `COLUMNS columns` for a new width of the terminal. After
+`...`, more of the output is awaited; after another `...`, the next answer is given.
 """
 
 import codecs
@@ -14,7 +14,7 @@ import struct
 import sys
 import termios
 
-# A part of what is shown may end within a character.
+# A chunk of output may end within a character.
 decoder = codecs.getincrementaldecoder("utf-8")()
 (answer, *more), command = sys.argv[1].split("..."), sys.argv[2:]
 process, terminal = pty.fork()
@@ -23,7 +23,7 @@ if process == 0:
 
 
 def read():
-    """What the terminal shows next; nothing when the command has ended."""
+    """The next output; nothing when the command has ended."""
     try:
         return decoder.decode(os.read(terminal, 65536)) or read()
     except OSError:
@@ -31,7 +31,7 @@ def read():
 
 
 def until(*awaited):
-    """What is shown up to one of these texts."""
+    """The output up to one of these texts."""
     shown = ""
     while not any(text in shown for text in awaited):
         part = read()
@@ -50,7 +50,7 @@ def give(answer):
         os.write(terminal, answer.encode())
 
 
-until("[y/N] ", "to apply: ", "to go on: ")
+until("[y/N] ", "to apply: ", "to continue: ")
 give(answer)
 rest = ""
 while more:

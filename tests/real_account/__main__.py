@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the whole story of a bus in a real AWS account, and observes what AWS does there where no source proves it:
+"""Runs the whole story of a bus in a real AWS account, and observes AWS behavior that no source proves:
 
     python3 tests/real_account --account 111122223333
 
@@ -38,7 +38,7 @@ def main():
 
 
 def whole(run, options):
-    """Runs everything, and deletes everything however it ends."""
+    """Runs everything, and deletes everything, however the run ends."""
     interrupted, cleaning = threading.Event(), run.with_others(stopped=threading.Event())
     for signals in (signal.SIGINT, signal.SIGTERM):
         # A signal during the first cleanup counts when the story begins.

@@ -4,7 +4,7 @@ import re
 
 from run import PREFIX, Failed, Unseen
 
-# How often in a row nothing must be found. Lists are late (S21).
+# How many consecutive times nothing must be found. Lists lag (S21).
 TIMES = 3
 
 # How often the deletion is tried, a second apart: a deleted queue is listed for up to a minute (S21).
@@ -12,7 +12,7 @@ TRIES = 300
 
 
 def found(run, prefix):
-    """Everything whose name begins like this: its kind, its name, and the calls that delete it. What needs something else comes first."""
+    """Everything with this name prefix: its kind, its name, and the calls that delete it. Dependent resources come first."""
 
     def add(kind, name, *calls):
         if name.startswith(prefix):
@@ -33,7 +33,7 @@ def found(run, prefix):
         add("queue", url.split("/")[-1], ("sqs", "delete_queue", {"QueueUrl": url}))
     for role in run.all("iam", "list_roles", "Roles"):
         name = role["RoleName"]
-        # Roles have no Region. A run in another Region may need those with its name.
+        # Roles have no Region. A run in another Region may need the roles with its name.
         if name.startswith(prefix) and name.endswith(run.region):
             policies = run.all("iam", "list_role_policies", "PolicyNames", RoleName=name)
             calls = [("iam", "delete_role_policy", {"RoleName": name, "PolicyName": policy}) for policy in policies]
@@ -53,7 +53,7 @@ def found(run, prefix):
 
 
 def clean(run, prefix):
-    """Deletes the buses whose names begin like this, and everything else with such a name. Fails with what is left."""
+    """Deletes the buses with this name prefix, and everything else with such a name. Fails with the names of what is left."""
     try:
         left = found(run, prefix)
     except Unseen as error:
@@ -69,7 +69,7 @@ def clean(run, prefix):
             nothing = 0 if left else nothing + 1
             for _, _, calls in left:
                 for service, operation, parameters in calls:
-                    # What cannot be deleted now, or is deleted already and still listed, is found again.
+                    # Resources that cannot be deleted yet, or are already deleted but still listed, are found again.
                     run.ok(service, operation, **parameters)
         except Unseen as error:
             unread = f" The last list is incomplete: {error}."

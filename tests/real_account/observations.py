@@ -15,7 +15,7 @@ import recordings
 from run import Unseen, policy, seconds
 from story import create_role, delete_role
 
-# Rows that no run can see, and why.
+# Rows that no run can observe, and why.
 RATES = "a run that finds the rate of these calls would throttle others in the account"
 NOT_HERE = {
     "N3": "the commands of this program would wait for the name of their own parameter",
@@ -32,7 +32,7 @@ NOT_HERE = {
     "F4": "the run starts no experiment",
 }
 
-# How long a grant may take to hold, and a new role until Lambda can assume it, in seconds.
+# How long a grant may take to become effective, and until Lambda can assume a new role, in seconds.
 GRANTED, ASSUMED = 180, 300
 
 EC2 = {"Service": "ec2.amazonaws.com"}
@@ -41,7 +41,7 @@ RECEIVES = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
 
 
 def create_queue(run, what, **parameters):
-    """The URL of a new queue, as soon as it is found everywhere (S3)."""
+    """The URL of a new queue, once it is found everywhere (S3)."""
     url = run.call("sqs", "create_queue", QueueName=run.name(what), **parameters)["QueueUrl"]
     times = 0
 
@@ -105,7 +105,7 @@ def alias_of_a_key(run):
 
 
 def changed_key(run):
-    """S25: messages from before and after a change of the key, here from the managed key of the account to that of SQS."""
+    """S25: messages from before and after a change of the key, here from the account's AWS managed key to SSE-SQS."""
     url = create_queue(run, "changed", Attributes={"KmsMasterKeyId": "alias/aws/sqs"})
     before = send(run, url, "before")
     call, change = set_attributes(url, KmsMasterKeyId="", SqsManagedSseEnabled="true")
@@ -127,7 +127,7 @@ def changed_key(run):
 
 
 def grants(run):
-    """P7, P12, S14, S15, S16: a role that may send to one queue by its name and to others by their tag."""
+    """P7, P12, S14, S15, S16: a role that can send to one queue by its name and to others by their tag."""
     role = run.role("sender")
     create_role(run, role, {"AWS": run.arn("iam", "root")})
     sender = assume(run, role)
@@ -141,7 +141,7 @@ def grants(run):
 
     condition = {"StringEquals": {"aws:ResourceTag/kibus-rt": run.bus}}
     put_policy(run, role, policy("sqs:SendMessage", run.arn("sqs", run.name("*")), condition))
-    # As long as a grant takes at most, so that only the tag is late.
+    # The maximum time of a grant, so that only the tag is late.
     run.wait(60)
     wrong, absent = send(sender, by_tag), send(sender, by_tag.replace("by-tag", "absent"))
     run.call("sqs", "tag_queue", QueueUrl=by_tag, Tags={"kibus-rt": run.bus})
@@ -202,7 +202,7 @@ def new_dead_letter_queue(run):
 
 
 def locked_dead_letter_queue(run):
-    """S24: a source that stands when `denyAll` is set, and a new one. S26: whether SQS moves messages to a queue that denies senders as
+    """S24: a source that exists when `denyAll` is set, and a new one. S26: whether SQS moves messages to a queue that denies senders as
     the dead-letter queue of a hub does."""
     target, arn = create_queue(run, "locked-dlq"), run.arn("sqs", run.name("locked-dlq"))
     template = json.loads((pathlib.Path(__file__).parents[2] / "templates/policies/hub-queue.json").read_text())
@@ -213,7 +213,7 @@ def locked_dead_letter_queue(run):
     run.call(*call, **change)
     source = {**redrive(run, "locked-dlq"), "VisibilityTimeout": "0"}
     url = run.call("sqs", "create_queue", QueueName=run.name("locked"), Attributes=source)["QueueUrl"]
-    # As long as attributes take at most (S4).
+    # The maximum time for attributes (S4).
     run.wait(60)
 
     def moved():
@@ -259,7 +259,7 @@ def new_rule(run):
     condition = {"ArnEquals": {"aws:SourceArn": run.arn("events", f"rule/{rule}")}}
     call, change = set_attributes(queue, Policy=policy("sqs:SendMessage", arn, condition, {"Service": "events.amazonaws.com"}))
     run.call(*call, **change)
-    # As long as a queue policy takes at most (S4), so that only the rule is late.
+    # The maximum time for a queue policy (S4), so that only the rule is late.
     run.wait(60)
     pattern = f'{{ "source": ["kibus.rt"], "account": ["{run.account}"] }}'
     run.call("events", "put_rule", Name=rule, EventPattern=pattern)
@@ -289,7 +289,7 @@ def assume(run, role):
             return run.call("sts", "assume_role", RoleArn=run.arn("iam", f"role/{role}"), RoleSessionName="kibus-rt")
         except Unseen as error:
             if error.code == "AccessDenied":
-                return None  # A new role cannot be assumed at once.
+                return None  # A new role cannot be assumed immediately.
             raise
 
     keys = run.until(120, assumed, otherwise="the role cannot be assumed")[0]["Credentials"]
@@ -298,7 +298,7 @@ def assume(run, role):
 
 
 def put_policy(run, role, document):
-    """Writes an inline policy. A new role is not found at once (I3)."""
+    """Writes an inline policy. A new role is not found immediately (I3)."""
     call = {"RoleName": role, "PolicyName": "observed", "PolicyDocument": document}
     run.until(120, lambda: run.ok("iam", "put_role_policy", **call), otherwise="a role policy cannot be written")
 
@@ -353,12 +353,12 @@ def new_boundary(run):
 
 
 def order_of_a_policy(run):
-    """R9: whether a policy comes back in the order in which it was sent."""
+    """R9: whether a policy is returned in the order in which it was sent."""
     role, document = run.role("order"), ""
     create_role(run, role, EC2)
     sent = '{ "Statement": [{"Resource": "*", "Effect": "Deny",\n"Action": ["sqs:b*", "sqs:a*"]}], "Version": "2012-10-17"}'
     put_policy(run, role, sent)
-    # As it came, since the SDK decodes it.
+    # The raw response, because the SDK decodes it.
     name = f"{run.client('iam').meta.service_model.signing_name}:GetRolePolicy"
     run.until(120, lambda: run.ok("iam", "get_role_policy", RoleName=role, PolicyName="observed"), otherwise="the policy does not appear")
     body = [answer["body"] for answer in run.answers if answer["operation"] == name][-1]
@@ -369,7 +369,7 @@ def order_of_a_policy(run):
 
 
 def archive():
-    """A program that ends at once with an error."""
+    """A program that ends immediately with an error."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as packed:
         program = zipfile.ZipInfo("bootstrap")
@@ -430,8 +430,8 @@ def runs(run, function, version, bound):
 
 
 def functions(run, sealed_bound=60):
-    """L7, L19, L20, M5: two functions with one role, one of them with a variable. Neither answers: each start ends with an error, which is
-    another answer than that of a function that Lambda cannot start."""
+    """L7, L19, L20, M5: two functions with one role, one of them with a variable. Neither works: each start ends with an error, which
+    differs from the answer for a function that Lambda cannot start."""
     sealed, plain = run.name("sealed"), run.name("plain")
     role, other = run.role("function"), run.role("other")
     for name in [role, other]:
@@ -441,7 +441,7 @@ def functions(run, sealed_bound=60):
     for _ in range(10):
         answers += [f"UpdateFunctionCode {run.answer('lambda', 'update_function_code', FunctionName=sealed, ZipFile=archive())}"]
         answers += [f"Invoke {invoke(run, sealed)}"]
-        run.wait(2)  # Control plane calls are few (L21).
+        run.wait(2)  # Few control plane calls are allowed (L21).
     create_function(run, plain, role)
     for function in [sealed, plain]:
         ready(run, function)
@@ -451,7 +451,7 @@ def functions(run, sealed_bound=60):
     delete_role(run, role)
     create_role(run, role, LAMBDA)
     plain_again = runs(run, plain, "$LATEST", ASSUMED)
-    # The role can be assumed now, so that only the seal is at fault.
+    # The role can now be assumed, so that only the seal is at fault.
     sealed_again = runs(run, sealed, "$LATEST", sealed_bound)
     for name in [other, role]:
         change = {"FunctionName": sealed, "Role": run.arn("iam", f"role/{name}")}
@@ -502,7 +502,7 @@ def condition_on_a_mapping(run):
 
 
 def mapped(run, what, arn, alias, queue, bound=120):
-    """What a role is answered that may map functions with this ARN: to a create, and to the delete."""
+    """The answers to a role that can map functions with this ARN: to a create, and to the delete."""
     role = run.role(what)
     create_role(run, role, {"AWS": run.arn("iam", "root")})
     actions = ["lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping"]
@@ -521,7 +521,7 @@ def mapped(run, what, arn, alias, queue, bound=120):
     if not found:
         why = f"CreateEventSourceMapping is answered with {last} after {bound} s"
         if arn == "*":
-            raise Unseen(why)  # Without a condition, it is not the condition that denies.
+            raise Unseen(why)  # Without a condition, something else denies.
         return why
     id, deleted = found[0]["UUID"], ""
 

@@ -15,7 +15,7 @@ def clean(text, secrets):
     # IAM percent-encodes documents.
     begins, ends = r"(?:(?<=%[0-9A-F]{2})|(?<![0-9A-Za-z]))", r"(?![0-9A-Za-z])"
     text = re.sub(rf"{begins}\d{{12}}{ends}", "111122223333", text)
-    # How the ids of keys, roles and users begin (IAM user guide, "Understanding unique ID prefixes").
+    # The prefixes of ids of keys, roles and users (IAM user guide, "Understanding unique ID prefixes").
     return re.sub(rf"{begins}A(?:IDA|KIA|ROA|SIA)[A-Z0-9]{{12,}}{ends}", "removed", text)
 
 

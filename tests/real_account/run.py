@@ -30,11 +30,11 @@ class Stopped(Exception):
 
 
 class Failed(Exception):
-    """The run fails, and this is why."""
+    """The run failed, for this reason."""
 
 
 class Unseen(Exception):
-    """Why nothing was seen: words, or the error that AWS answered a call with."""
+    """Why nothing was observed: a text, or the AWS error of a call."""
 
     def __init__(self, why, said="", code=""):
         super().__init__(why)
@@ -53,7 +53,7 @@ def say(line):
     try:
         print(line, flush=True)
     except BrokenPipeError:
-        pass  # Nobody may read it any more after an interruption, and cleaning goes on.
+        pass  # After an interruption, there may be no reader anymore, but the cleanup continues.
 
 
 def policy(actions, resource, condition=None, principal=None):
@@ -64,12 +64,12 @@ def policy(actions, resource, condition=None, principal=None):
 
 
 def seconds(found, bound):
-    """The time of what `until` gave, in words."""
+    """The time in the result of `until`, in words."""
     return f"{found[1]:.1f} s" if found else f"not within {bound} s"
 
 
 class Run:
-    """One run in an account and Region. Copies of it record the answers of AWS apart, or have other credentials."""
+    """One run in an account and Region. Copies of it record AWS answers separately, or have other credentials."""
 
     def __init__(self, session, account, arn, kibus, second):
         self.session, self.account, self.region, self.partition = session, account, session.region_name, arn.split(":")[1]
@@ -79,14 +79,14 @@ class Run:
         self.clients, self.answers, self.recorded_from = {}, [], self.begun
 
     def with_others(self, **others):
-        """This run, with something else instead."""
+        """This run, with some members replaced."""
         run = copy.copy(self)
         run.clients = {}
         vars(run).update(others)
         return run
 
     def recorded(self):
-        """This run, whose answers are recorded apart from those of all others."""
+        """This run, with a separate recording of answers."""
         return self.with_others(answers=[], recorded_from=time.monotonic())
 
     def client(self, service):
@@ -97,7 +97,7 @@ class Run:
             return self.clients[service]
 
     def recording(self, client):
-        """Records every answer that the client receives, also those that it retries."""
+        """Records every answer that the client receives, including those that it retries."""
         sent, service = threading.local(), client.meta.service_model.signing_name
 
         def sending(request, event_name, **_):
@@ -128,7 +128,7 @@ class Run:
         return client
 
     def call(self, service, operation, **parameters):
-        """Makes a call. An error is why nothing is seen."""
+        """Makes a call. An error becomes the reason why nothing was observed."""
         if self.stopped.is_set():
             raise Stopped
         try:
@@ -145,7 +145,7 @@ class Run:
             raise Unseen.answered(error) from error
 
     def answer(self, *call, **parameters):
-        """The answer of a call in short: `200`, or the code and message of its error."""
+        """The answer of a call in short form: `200`, or the code and message of its error."""
         try:
             self.call(*call, **parameters)
             return "200"
@@ -165,7 +165,7 @@ class Run:
             raise Stopped
 
     def until(self, bound, ask, otherwise=None):
-        """Asks again every second until there is an answer; gives it with the seconds that it took."""
+        """Retries every second until there is an answer; returns it with the seconds that it took."""
         begun = time.monotonic()
         while True:
             answer = ask()
@@ -178,7 +178,7 @@ class Run:
             self.wait(1)
 
     def tell(self, line):
-        """Prints what happens, with the time since the begin."""
+        """Prints progress, with the time since the start."""
         say(f"{time.monotonic() - self.begun:7.1f} s  {line}")
 
     def name(self, what):
@@ -186,7 +186,7 @@ class Run:
         return f"{self.bus}-o-{what}"
 
     def role(self, what):
-        """The name of a role that this program itself creates. Roles have no Region, so their names have it."""
+        """The name of a role that this program itself creates. Roles have no Region, so their names contain it."""
         return f"{self.bus}-o-{what}-{self.region}"
 
     def arn(self, service, resource):
@@ -194,11 +194,11 @@ class Run:
 
     def kibus(self, *words, bus=None):
         """Runs kibus: its exit code, its standard output, and all that it printed."""
-        # Options of kibus come from here alone, except the router, which must fit Lambda's libraries.
+        # Options of kibus come only from here, except the router, which must match Lambda's libraries.
         variables = {name: value for name, value in os.environ.items() if name == "KIBUS_ROUTER_BINARY" or not name.startswith("KIBUS_")}
         options = ["--bus", bus or self.bus, "--region", self.region, "--color", "never", "--no-input"]
         pipes = {name: subprocess.PIPE for name in ["stdout", "stderr"]}
-        # Ctrl-C is for this program, which then deletes what the command made.
+        # Ctrl-C is for this program, which then deletes what the command created.
         process = subprocess.Popen(
             [self.program, *words, *options], stdin=subprocess.DEVNULL, **pipes, text=True, env=variables, start_new_session=True
         )

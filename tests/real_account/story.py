@@ -10,7 +10,7 @@ SETTLED = 180
 # How often a probe of the bus is repeated. A new rule may miss the first (E1).
 PROBES = 4
 
-# The clusters. No real cluster has such a name, so no event is for them.
+# The clusters. No real cluster has such a name, so no events arrive for them.
 ONE, TWO = "kibus-rt-one", "kibus-rt-two"
 
 # What `verify` must report of the drift.
@@ -21,7 +21,7 @@ def tell(run):
     """Runs every step."""
     role = run.role("controller")
     create_role(run, role, {"Service": "ec2.amazonaws.com"})
-    # The template of the queues keeps them apart from all other clusters of the account.
+    # The queue template keeps them apart from all other clusters in the account.
     bootstrap = ["bootstrap-hub", "--queue-name", f"{run.bus}-c-{{cluster}}", "--yes"]
     add_one = ["add-cluster", ONE, "--no-eks-check", "--controller-role", role, "--yes"]
     add_two = ["add-cluster", TWO, "--no-eks-check", "--no-controller-role", "--yes"]
@@ -45,7 +45,7 @@ def tell(run):
 
 
 def create_role(run, name, principal):
-    """Creates a role that this principal may assume."""
+    """Creates a role that this principal can assume."""
     statement = {"Effect": "Allow", "Principal": principal, "Action": "sts:AssumeRole"}
     trust = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     run.call("iam", "create_role", RoleName=name, AssumeRolePolicyDocument=trust)
@@ -69,7 +69,7 @@ def delete_role(run, role):
 
 
 def reported(run, words, is_expected, what):
-    """Waits until what a command reports is expected."""
+    """Waits until a command reports the expected result."""
     last = ""
 
     def asked():
@@ -98,17 +98,17 @@ def probe(run):
 
 
 def drift(run, controller):
-    """Changes what an operator may change by accident, and waits until `verify` reports all of it."""
+    """Makes changes that an operator might make by accident, and waits until `verify` reports all of them."""
 
     def changed():
-        # A queue is not found everywhere at once (S3).
+        # A queue is not found everywhere immediately (S3).
         url = run.ok("sqs", "get_queue_url", QueueName=f"{run.bus}-c-{ONE}")
         return url and run.ok("sqs", "set_queue_attributes", QueueUrl=url["QueueUrl"], Attributes={"VisibilityTimeout": "77"})
 
     run.until(SETTLED, changed, otherwise="the queue of a cluster cannot be changed")
     run.call("events", "disable_rule", Name=f"{run.bus}-spot-interruption")
     delete_policies(run, controller)
-    # A role that is deleted and made again has another identity (L19), so this is the hardest of them.
+    # A role that is deleted and created again has another identity (L19), so this is the hardest case.
     delete_role(run, f"{run.bus}-router-{run.region}")
 
     def is_reported(_, stdout):

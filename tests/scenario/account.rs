@@ -1,4 +1,4 @@
-//! What scenarios do with an account without kibus: they change its router, and read all of it.
+//! What scenarios do with an account without kibus: they change its router, and read everything in it.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};

@@ -1,12 +1,12 @@
 //! Scenarios on a server that behaves as AWS does, with every behavior on (`tests/harness/src/aws_like`).
 //!
-//! Before each step, all that is late arrives: a person who types the next command is slower than AWS. Within a command
-//! nothing helps. `% lose` and `% ... during` apply to the first call that AWS accepts. The comparison with the file
+//! Before each step, all late effects arrive: a user who types the next command is slower than AWS. Within a command,
+//! they do not. `% lose` and `% ... during` apply to the first call that AWS accepts. The comparison with the file
 //! ignores these differences, and no others:
 //!
 //! - lines that begin with `! waiting: ` or `! slowed down by `
-//! - a line that is the same as the line before it: in `% writes`, a call that AWS refused and that was repeated
-//! - the last result of a mapping, which AWS does not tell
+//! - a line that equals the previous line: in `% writes`, a call that AWS refused and that was repeated
+//! - the last result of a mapping, which AWS does not return
 //! - empty lines
 
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use super::shown::Shown;
 use super::{Scenario, all, directory};
 use crate::aws_like::Server;
 
-/// Scenarios that are not played, each with the reason, beside those that switch behaviors themselves.
+/// Scenarios that are not played, each with the reason, besides those that switch behaviors themselves.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("policy", "the KMS key of its hub does not exist, so no router passes its self-test"),
     ("status", "it shows counts of messages that were just sent"),
@@ -39,7 +39,7 @@ pub(crate) fn differences(name: &str) -> Option<String> {
     (wanted != got).then(|| diff.unified_diff().header(name, "what came").to_string())
 }
 
-/// Plays all scenarios, some at a time, and reports each; returns how each failed that did.
+/// Plays all scenarios, several at a time, and reports each; returns the failures.
 pub(crate) fn every_difference(report: impl Fn(&str, bool) + Sync) -> Vec<String> {
     const AT_A_TIME: usize = 4;
     let left_out = |name: &str| LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
@@ -53,7 +53,7 @@ pub(crate) fn every_difference(report: impl Fn(&str, bool) + Sync) -> Vec<String
                     let Some(name) = names.lock().unwrap().next() else {
                         return;
                     };
-                    // A step that fails panics.
+                    // A failed step panics.
                     let played = std::thread::spawn(|| differences(name)).join();
                     let difference = played.unwrap_or_else(|_| Some(format!("{name} panicked")));
                     report(name, difference.is_none());
@@ -69,7 +69,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap()
 }
 
-/// What the comparison does not ignore.
+/// The lines that the comparison does not ignore.
 fn lasting(text: &str) -> String {
     let mut lines: Vec<String> = text
         .lines()

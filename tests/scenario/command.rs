@@ -15,8 +15,8 @@ use crate::support::proxy::{Held, hold};
 use crate::support::transcript::{Line, Transcript};
 use crate::support::workbench::sha256;
 
-/// Longer than any wait of kibus in a scenario: a command that is killed between the mark and the delete of a queue leaves a mark that
-/// counts for three minutes.
+/// Longer than any wait of kibus in a scenario: a command that is killed between marking and deleting a queue leaves a
+/// mark that counts for three minutes.
 const LONGEST: Duration = Duration::from_secs(240);
 
 /// What a command wrote, and how it ended.
@@ -31,7 +31,7 @@ impl Came {
         self.ending == "exit 0"
     }
 
-    /// Without the lines of standard output before its last.
+    /// Only the last line of standard output.
     pub(super) fn last(mut self) -> Self {
         let last = self.lines.iter().rposition(|line| !line.is_error);
         let mut at = 0..;
@@ -61,7 +61,7 @@ pub(super) struct Signals {
     what: String,
     /// The request that is held while they are sent.
     held: Option<Held>,
-    /// They are sent once a line of standard error begins so.
+    /// They are sent once a line of standard error starts with this text.
     says: String,
 }
 
@@ -79,7 +79,7 @@ impl Signals {
         Self { what: what.to_owned(), held: None, says: says.to_owned() }
     }
 
-    /// Returns whether the command got the signals: it may end without the request.
+    /// Returns whether the command received the signals: it may end without the request.
     async fn send(mut self, child: &mut Child, mut said: watch::Receiver<Vec<Line>>) -> bool {
         let begun = async {
             if let Some(held) = &mut self.held {
@@ -98,7 +98,7 @@ impl Signals {
             what => {
                 let signal = if what == "terminate" { "TERM" } else { "INT" };
                 signal_to(child, signal).await;
-                // A command that changes nothing ends at once.
+                // A command that changes nothing ends immediately.
                 tokio::select! {
                     () = says(&mut said, "Finishing the AWS calls in progress") => {}
                     _ = child.wait() => {}
@@ -116,7 +116,7 @@ impl Signals {
     }
 }
 
-/// Waits until a line of standard error begins so.
+/// Waits until a line of standard error starts with this text.
 async fn says(said: &mut watch::Receiver<Vec<Line>>, beginning: &str) {
     let is_meant = |line: &Line| line.is_error && line.text.starts_with(beginning);
     let said = said.wait_for(|lines| lines.iter().any(is_meant));
@@ -233,7 +233,7 @@ fn quoted_words(line: &str) -> Vec<String> {
     words
 }
 
-/// Both streams of `sh` keep their order, and a line may come in parts.
+/// Both streams of `sh` keep their order, and a line may arrive in parts.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_order_of_both_streams_is_kept() {
     const SCRIPT: &str =

@@ -1,4 +1,4 @@
-//! The HTTP proxy between a command and the server, which records writes, and interferes where a scenario says so.
+//! The HTTP proxy between a command and the server, which records writes, and interferes if a scenario requests it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::support::proxy::{Answer, Broken, Hold, Operation, Port, asks_live_rou
 /// What the proxy does with a request of an operation.
 #[derive(Clone)]
 pub(super) enum Interference {
-    /// Passes it: what follows is about later requests.
+    /// Passes it: the next interference applies to later requests.
     Pass,
     /// Rejects it with a status, a code and a message.
     Refuse(u16, String, String),
@@ -58,7 +58,7 @@ struct State {
 pub(super) struct Proxy {
     /// Its port.
     pub(super) port: u16,
-    /// The behaviors of AWS that the server lacks.
+    /// The AWS behaviors that the server lacks.
     pub(super) like: AwsLike,
     state: Arc<Mutex<State>>,
 }
@@ -73,12 +73,12 @@ impl Proxy {
         proxy
     }
 
-    /// Sets an interference with so many requests of an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
+    /// Sets an interference with this many requests of an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
     pub(super) fn interfere(&self, operation: &str, times: usize, interference: Interference) {
         self.state.lock().unwrap().interferences.push((operation.to_owned(), times, interference));
     }
 
-    /// From now on, responses of this operation have this text in this member, where it is, and beside every `State`.
+    /// From now on, responses of this operation have this text in this member, where it exists, and next to every `State`.
     pub(super) fn say(&self, operation: &str, member: &str, text: &str) {
         let untruth = Untruth { operation: operation.to_owned(), member: member.to_owned(), text: text.to_owned() };
         self.state.lock().unwrap().untruths.push(untruth);
@@ -166,7 +166,7 @@ impl Proxy {
         };
         let answer = self.like.pass(request, Caller::Client).await?;
         match interference {
-            // A call that AWS does not accept yet is repeated; what happens to it happens then.
+            // A call that AWS does not accept yet is repeated; the interference applies to the repetition.
             Some(interference) if !answer.status().is_success() => {
                 let again = (operation.name.clone(), 1, interference);
                 self.state.lock().unwrap().interferences.insert(0, again);
@@ -182,7 +182,7 @@ impl Proxy {
     }
 }
 
-/// Replaces a text where its member is, and beside every `State`.
+/// Replaces a text where its member exists, and next to every `State`.
 fn say(value: &mut Value, untruth: &Untruth) {
     match value {
         Value::Object(members) => {

@@ -20,7 +20,7 @@ pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> 
     sorted_progress(last_of_probes(lines)).join("\n")
 }
 
-/// Of the lines about a running probe that follow each other, only the last, which a busy machine may write later.
+/// Keeps only the last of consecutive lines about a running probe; a busy machine may write it later.
 fn last_of_probes(lines: Vec<String>) -> Vec<String> {
     let is_of_probe = |line: &String| line.starts_with("! still probing: ");
     let mut kept: Vec<String> = Vec::new();
@@ -33,7 +33,7 @@ fn last_of_probes(lines: Vec<String>) -> Vec<String> {
     kept
 }
 
-/// Whether this line depends on how soon the emulator sets a function up: on a busy machine it is ready before kibus asks.
+/// Whether this line depends on how fast the emulator sets up a function: on a busy machine, it is ready before kibus checks.
 /// A busy machine may also answer late.
 fn is_of_the_emulators_pace(line: &str) -> bool {
     line.starts_with("! waiting: function ") && line.ends_with(": Lambda is still setting the function up")
@@ -100,7 +100,7 @@ fn timestamps(line: &str) -> String {
     line.split('"').map(part).collect::<Vec<_>>().join("\"")
 }
 
-/// The times of a step of a drill, `    3s  ✓ delivered in 79 ms`; and what differs of its instance, `· ip-10-0-0-1 · 3s old`.
+/// The times of a step of a drill, `    3s  ✓ delivered in 79 ms`; and the variable details of its instance, `· ip-10-0-0-1 · 3s old`.
 fn step_of_drill(line: &str) -> String {
     let (label, text) = line.strip_prefix("! ").map_or(("", line), |text| ("! ", text));
     if text.starts_with("Spot instance ") {
@@ -136,12 +136,12 @@ fn without_number(line: &str, before: &str) -> String {
     format!("{begin}{before}N{rest}")
 }
 
-/// What the lines about changes that are done begin with.
+/// The prefixes of lines about finished changes.
 const CHANGED: [&str; 4] = ["! created ", "! updated ", "! replaced ", "! deleted "];
-/// What the other lines of progress begin with.
+/// The prefixes of other progress lines.
 const OTHER_PROGRESS: [&str; 3] = ["! failed ", "! waiting: ", "! slowed down by "];
 
-/// Durations like `0.3s` and `0.3 s`, and the time that a change took, which from a minute on has no tenths.
+/// Durations like `0.3s` and `0.3 s`, and the duration of a change, which has no tenths from one minute on.
 fn durations(line: &str) -> String {
     if let Some((before, took)) = line.rsplit_once(' ')
         && let Some(seconds) = took.trim_end_matches('.').strip_suffix('s')

@@ -37,7 +37,7 @@ pub(super) fn from_server(answer: &mut Answer, partition: &str) {
 }
 
 fn rename(body: &mut Bytes, from: &str, to: &str) {
-    // What is not text contains no ARN.
+    // Binary data contains no ARN.
     if let Ok(text) = std::str::from_utf8(body) {
         *body = renamed(text, from, to).into();
     }

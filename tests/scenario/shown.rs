@@ -1,10 +1,11 @@
-//! What a file shows of an output. What is not shown is checked all the same: each form stands for exactly one output, and
-//! another output is shown in another form. Only the line breaks of JSON are lost; `% in full` shows them.
+//! How a file shows an output. Parts that are not shown are still checked: each form stands for exactly one output, and
+//! a different output has a different form. Only the line breaks of JSON are lost; `% in full` shows them.
 //!
-//! - A document of JSON: each part of it that fits in one line is on one.
-//! - Progress, if it is that of every change of the plan before it and of no other: `! 14 changes, each as planned`.
-//! - Eight lines or more of one paragraph that were shown before, in the same file or in one of [`REFERENCES`], which have whole
-//!   plans and documents: the first line, `⋮ 12 lines as above` or `⋮ 12 lines as in teardown`, and the last.
+//! - A JSON document: each part of it that fits on one line is on one line.
+//! - Progress, if it covers exactly the changes of the preceding plan: `! 14 changes, each as planned`.
+//! - Eight or more lines of one paragraph that were shown before, in the same file or in one of [`REFERENCES`], which
+//!   contain whole plans and documents: the first line, `⋮ 12 lines as above` or `⋮ 12 lines as in teardown`, and the
+//!   last.
 //! - The exit code 0: not at all.
 
 use super::directory;
@@ -12,19 +13,19 @@ use super::directory;
 /// Scenarios about whole plans and documents. None refers to another file.
 const REFERENCES: [&str; 4] = ["first_hub", "clusters", "teardown", "policy"];
 
-/// The longest line to which parts of a document are joined, in characters.
+/// The maximum length of a line with joined parts of a document, in characters.
 const WIDTH: usize = 120;
 
-/// The least number of lines that are shortened.
+/// The minimum number of lines to shorten.
 const LEAST: usize = 8;
 
-/// The progress of the least number of changes that is shortened.
+/// The minimum number of changes whose progress is shortened.
 const LEAST_CHANGES: usize = 3;
 
 /// After the number of changes.
 const AS_PLANNED: &str = " changes, each as planned";
 
-/// What was shown so far, of a scenario and of the references.
+/// What was shown so far in a scenario and in the references.
 pub(super) struct Shown {
     above: Vec<String>,
     references: Vec<(&'static str, Vec<String>)>,
@@ -43,7 +44,7 @@ impl Shown {
         Self { above: Vec::new(), references: references.collect(), is_whole: false }
     }
 
-    /// The lines that are shown of an output: the shortest that stand for it.
+    /// The lines shown for an output: the shortest form that stands for it.
     pub(super) fn show(&mut self, output: &str, in_full: bool) -> String {
         let output: Vec<&str> = output.lines().filter(|line| *line != "exit 0").collect();
         let lines = laid_out(&output);
@@ -82,7 +83,7 @@ impl Shown {
         self.above.push(String::new());
     }
 
-    /// The places where lines may have been shown, the nearest first.
+    /// The places where lines may have been shown, nearest first.
     fn places(&self) -> impl Iterator<Item = (String, &[String])> {
         let references = self.references.iter();
         let references = references.map(|(name, text)| (format!("in {name}"), text.as_slice()));
@@ -94,7 +95,7 @@ impl Shown {
         let mut left = lines;
         while let Some(first) = left.first() {
             let repeated = self.places().map(|(place, text)| (repeated(left, text), place));
-            // Of equally long ones, the nearest.
+            // If several have the same length, the nearest one.
             let longest = repeated.reduce(|best, next| if next.0 > best.0 { next } else { best });
             let (length, place) = longest.filter(|(length, _)| *length >= LEAST).unwrap_or((1, String::new()));
             shown.push(first.clone());
@@ -132,8 +133,8 @@ impl Shown {
     }
 }
 
-/// How many of these lines, from the first on, the first and the last of them stand for in this text. Not more than a paragraph of one
-/// kind.
+/// How many of these lines, starting with the first, can be represented in this text by their first and last line. At
+/// most one paragraph of one kind.
 fn repeated(lines: &[String], text: &[String]) -> usize {
     let kind = |line: &String| (line.starts_with("! "), is_progress(line));
     let is_same = |line: &&String| !line.is_empty() && kind(line) == kind(&lines[0]);
@@ -147,7 +148,7 @@ fn repeated(lines: &[String], text: &[String]) -> usize {
     (1..=length).rev().find(stands).unwrap_or_default()
 }
 
-/// The first lines in a text that a first and a last one stand for.
+/// The first lines in a text that this first and last line represent.
 fn meant<'a>(text: &'a [String], length: usize, first: &str, last: &str) -> Option<&'a [String]> {
     text.windows(length).find(|these| these[0] == first && these[length - 1] == last)
 }
@@ -159,7 +160,7 @@ fn laid_out(lines: &[&str]) -> Vec<String> {
     while let Some(line) = lines.get(at).copied() {
         at += 1;
         let begins = line.ends_with(['{', '[']) && line.trim_start().starts_with(['{', '[', '"']);
-        // A part ends with the first line that is not deeper. The differences in a plan have lines that are no part of one.
+        // A part ends with the first line that is not deeper. Diffs in a plan have lines that are not part of a document.
         let length = lines[at..].iter().take_while(|within| indent(within) > indent(line)).count();
         let end = lines.get(at + length).filter(|end| begins && end.trim_start().starts_with(['}', ']']));
         let Some(end) = end.filter(|end| indent(end) == indent(line)) else {
@@ -196,7 +197,7 @@ fn joined(first: &str, within: &[&str], last: &str) -> String {
     joined
 }
 
-/// An output without progress that says nothing new.
+/// An output without redundant progress.
 fn without_progress(lines: &[String]) -> Vec<String> {
     let done: Vec<&String> = lines.iter().filter(|line| is_progress(line)).collect();
     if done.len() < LEAST_CHANGES || done != planned(lines).iter().collect::<Vec<_>>() {
@@ -234,14 +235,14 @@ fn progress(line: &str) -> Option<String> {
     };
     let mut cells = change.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
     let (kind, name) = (cells.next()?, cells.next()?);
-    // The policy of a controller role has a name of its own.
+    // The policy of a controller role has its own name.
     let policy = cells.next().and_then(|cell| cell.split([' ', ':']).next());
     let policy = policy.filter(|policy| kind == "role policy" && policy.contains('-'));
     let name = policy.map_or(name.to_owned(), |policy| format!("{name}/{policy}"));
     Some(format!("! {verb} {kind} {name} Ns"))
 }
 
-/// Rows of an output, what is shown of it the first time, and the second time.
+/// Rows with an output, its form the first time, and its form the second time.
 #[test]
 fn what_is_shown_stands_for_one_output() {
     let plan = "  + queue  a  1d\n  ~ role policy  r  p-1: read\n  - rule  x → y  z\n\n3 changes.";

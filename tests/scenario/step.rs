@@ -13,7 +13,7 @@ use super::interference::Interference;
 use crate::aws_like::Behavior;
 use crate::support::account::Account;
 
-/// How long the router may take to make a call in which a behavior strikes.
+/// How long the router may take to make a call that triggers a behavior.
 const LONGEST_STRIKE: Duration = Duration::from_secs(60);
 
 impl Scenario {
@@ -188,7 +188,7 @@ impl Scenario {
                 account::upload(&self.account, &router).await;
             }
             ["publish"] => account::publish(&self.account).await,
-            // Sums that SQS reported of a queue, or the router of a bus: a metric, its value, and how long ago.
+            // Sums that SQS reported for a queue, or the router for a bus: a metric, its value, and its age.
             ["metric", of, ..] => {
                 let (name, value, namespace) =
                     if of == "bus" { ("bus", "kibus", "Kibus") } else { ("QueueName", of, "AWS/SQS") };
@@ -252,7 +252,7 @@ impl Scenario {
         });
     }
 
-    /// What each of these behaviors is, where the scenario names it for the first time.
+    /// The description of each of these behaviors that the scenario names for the first time.
     fn explain(&mut self, ids: &[&str]) -> String {
         let behaviors = ids.iter().filter_map(|id| id.parse::<Behavior>().ok());
         let new: Vec<_> = behaviors.filter(|behavior| self.explained.insert(*behavior)).collect();
@@ -261,11 +261,11 @@ impl Scenario {
     }
 }
 
-/// How long the last breach of a threshold stays in the window of an alarm: all of them are counted before that.
+/// How long the last breach of a threshold stays in the window of an alarm: all breaches are counted before that.
 const BREACH: Duration = Duration::from_secs(8);
 
-/// Sends to the metric of every alarm what is beyond its threshold, and what is not once that is too old to count. Returns the states
-/// of each alarm in the messages of its topic, which this queue receives.
+/// Sends a value beyond the threshold to the metric of every alarm, and a normal value once the breach is too old to
+/// count. Returns the states of each alarm in the messages of its topic, which this queue receives.
 async fn alarms_fire_and_end(account: &Account, queue: &str) -> String {
     let alarms = account.json("cloudwatch", "DescribeAlarms", "{}").await;
     let alarms = alarms["MetricAlarms"].as_array().unwrap();
@@ -323,7 +323,7 @@ fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, Strin
     }
 }
 
-/// A file that is not a valid router, or not the one that was built.
+/// A file that is not a valid router, or not the built one.
 fn no_router(what: &str) -> Vec<u8> {
     let mut router = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
     match what {

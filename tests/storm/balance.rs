@@ -8,10 +8,10 @@ use super::send::SentEvents;
 use super::test_bus::RouterLog;
 use super::workload::{ExpectedResult, Workload};
 
-/// What the log of the router must count in a storm that proves something.
+/// What the router's log must count for a storm to be meaningful.
 const NEEDED: [&str; 2] = ["ReceivedByRouter", "NotNotified"];
 
-/// The faults of such a storm. On a slow machine each invocation is one of a storm, in which no topic is called.
+/// The faults of such a storm. On a slow machine, each invocation is part of a storm, in which no topic is called.
 const NEEDED_FAULTS: [&str; 4] = [
     "FailedEntry SendMessageBatch",
     "LostAnswer SendMessageBatch",
@@ -93,7 +93,7 @@ impl Balance {
                 None => wrong.push(format!("{expected} events count as {metric}, but only {} did", counted(metric))),
             }
         }
-        // A message that the router could not delete returns, and is counted again.
+        // A message that the router could not delete returns and is counted again.
         if again > counted("NotDeleted") {
             wrong.push(format!("{again} dropped events were counted again, and {} not deleted", counted("NotDeleted")));
         }

@@ -63,7 +63,7 @@ impl FaultInjector {
         Arc::clone(&self.gate).write_owned().await
     }
 
-    /// Waits until a message may be sent to a queue.
+    /// Waits until a message can be sent to a queue.
     pub(super) async fn enter(&self, queue: &str) -> Option<OwnedRwLockReadGuard<()>> {
         if queue == self.doomed { Some(Arc::clone(&self.gate).read_owned().await) } else { None }
     }
@@ -97,8 +97,8 @@ impl FaultInjector {
         std::mem::take(&mut self.touched.lock().unwrap())
     }
 
-    /// The fault of a call. It depends on how many calls of the same action came before, so every storm has about the same
-    /// faults, whatever the order of its calls.
+    /// The fault of a call. It depends on the number of earlier calls of the same action, so every storm has about the
+    /// same faults, regardless of the order of its calls.
     pub(super) fn of(&self, action: &str, queue: &str) -> InjectedFault {
         if !self.on.load(Ordering::Relaxed) {
             return InjectedFault::None;

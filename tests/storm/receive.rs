@@ -75,7 +75,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Receives everything in every queue, also those that must stay empty.
+    /// Receives everything in every queue, including those that must stay empty.
     pub(super) async fn sweep(&self, workload: &Workload) {
         let doomed = workload.doomed_queue();
         let mut queues: BTreeSet<String> = (0..workload.clusters).map(|cluster| workload.queue(cluster)).collect();

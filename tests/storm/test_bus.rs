@@ -109,7 +109,7 @@ impl TestBus {
         names.iter().map(|name| attributes[name].parse::<usize>().unwrap()).sum()
     }
 
-    /// Receives and deletes some messages of a queue. Gives none only if the queue is empty or does not exist.
+    /// Receives and deletes some messages of a queue. Returns none only if the queue is empty or does not exist.
     pub(super) async fn take(&self, queue: &str) -> Vec<String> {
         let url = self.url(queue);
         let call = self.sqs.receive_message().queue_url(&url).max_number_of_messages(10);
@@ -132,7 +132,7 @@ impl TestBus {
         messages.into_iter().filter_map(|message| message.body).collect()
     }
 
-    /// Sets how long a message of the hub queue is hidden if nothing else says so.
+    /// Sets the default visibility timeout of the hub queue.
     pub(super) async fn hide_in_hub(&self, seconds: u32) {
         let call = self.sqs.set_queue_attributes().queue_url(self.hub());
         call.attributes(QueueAttributeName::VisibilityTimeout, seconds.to_string()).send().await.unwrap();
@@ -149,8 +149,8 @@ impl TestBus {
         }
     }
 
-    /// The log of the router's processes, once it does not grow any more. It comes from the emulator's own log, because a
-    /// log group shows at most ten thousand lines.
+    /// The log of the router's processes, once it no longer grows. It comes from the emulator's own log, because a log
+    /// group shows at most ten thousand lines.
     pub(super) async fn router_log(&self) -> RouterLog {
         let mut last = 0;
         loop {
@@ -174,7 +174,7 @@ impl TestBus {
         Duration::from_millis(10 * ticks.sum::<u64>())
     }
 
-    /// Kills the function's processes. Gives how many there were.
+    /// Kills the function's processes. Returns how many there were.
     pub(super) fn kill_functions(&self) -> usize {
         let functions = self.functions();
         for process in &functions {

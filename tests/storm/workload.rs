@@ -11,7 +11,7 @@ use crate::permissions;
 pub(super) enum ExpectedResult {
     Delivered(BTreeSet<usize>),
     Probed,
-    /// It is delivered while the cluster has its queue, and dropped as unregistered afterwards.
+    /// It is delivered while the cluster has its queue, and later dropped as unregistered.
     Doomed(usize),
     /// It is dropped for this reason, and the router logs it.
     Lost(&'static str),
@@ -59,12 +59,12 @@ impl Workload {
         self.queue(self.clusters - 1)
     }
 
-    /// A queue with the name of a cluster queue that is not on this bus.
+    /// A queue that is named like a cluster queue but is not on this bus.
     pub(super) fn foreign_queue(&self) -> String {
         format!("karpenter-{}", Self::FOREIGN)
     }
 
-    /// The queue of probes that name no cluster.
+    /// The queue for probes that name no cluster.
     pub(super) const PROBE_QUEUE: &str = "kibus-probe";
     const FOREIGN: &str = "not-on-this-bus";
     const STRANGER: &str = "i-0000000000000f001";

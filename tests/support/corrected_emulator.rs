@@ -1,5 +1,4 @@
-//! A proxy that corrects an emulator where plans would meet its faults, and answers the self-tests of archives without a
-//! program.
+//! A proxy that corrects an emulator's faults that would affect plans, and answers the self-tests of archives without a program.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use super::emulator::Kind;
 use super::proxy::{Answer, Broken, Port, change_json, document, forward};
 
-/// The redrive allow policies that moto accepts and does not return, by the name of the queue.
+/// The redrive allow policies that moto accepts but does not return, by queue name.
 type Dropped = Arc<Mutex<HashMap<String, Value>>>;
 
 const DROPPED: &str = "RedriveAllowPolicy";
@@ -23,7 +22,7 @@ pub(crate) async fn start(server: u16, kind: Kind, account: &str) -> String {
     let dropped = (kind == Kind::Moto).then(Dropped::default);
     let account: HeaderValue = account.parse().unwrap();
     Port::open().await.serve(move |mut request| {
-        // Moto takes the account from it.
+        // Moto reads the account from it.
         request.headers_mut().insert("x-moto-account-id", account.clone());
         pass(server, dropped.clone(), request)
     })
@@ -62,7 +61,7 @@ fn target(request: &Request<Bytes>) -> Option<&str> {
     request.headers().get("x-amz-target")?.to_str().ok()
 }
 
-/// The archives of these tests hold no program, so each version answers its self-test with what it was published as.
+/// The archives of these tests contain no program, so each version answers its self-test with its published version.
 fn passed(version: &Answer) -> Answer {
     let configuration = &document(version)["Configuration"];
     let description = configuration["Description"].as_str().unwrap_or_default();
@@ -90,7 +89,7 @@ async fn with_policy(server: u16, request: Request<Bytes>) -> Result<Request<Byt
     again(&request, Method::POST, "/", set.to_string().into())
 }
 
-/// Keeps what a call sets, and adds it to what a read that asks for it returns.
+/// Keeps the value that a call sets, and adds it to the answers of reads that request it.
 fn with_redrive_allow_policy(dropped: &Dropped, operation: &str, call: &Value, answer: &mut Answer) {
     let name = call["QueueName"].as_str().or(call["QueueUrl"].as_str()).unwrap_or_default();
     let queue = name.rsplit('/').next().unwrap_or_default();

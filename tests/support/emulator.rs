@@ -1,4 +1,4 @@
-//! Local AWS emulators. Tests share them, and each test has an account of its own ([`free_account`]). Everything is installed
+//! Local AWS emulators. Tests share them, and each test has its own account ([`free_account`]). Everything is installed
 //! into the build directory.
 
 use std::fs::File;
@@ -28,7 +28,7 @@ pub(crate) fn free_account() -> String {
 /// The kind of emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Runs functions too.
+    /// Also runs functions.
     Ministack,
     /// Control plane only; stricter than the first in places.
     Moto,
@@ -36,19 +36,19 @@ pub(crate) enum Kind {
 
 /// A ministack that tests share. It ends with the process.
 pub(crate) struct SharedServer {
-    /// The endpoint URL of its functions, and of who is to call it as they do.
+    /// The endpoint URL for its functions, and for callers that act like them.
     pub(crate) endpoint: String,
     server: SandboxServer,
 }
 
 impl SharedServer {
-    /// The one without variables. Scenarios have another one.
+    /// The server without variables. Scenarios have another one.
     pub(crate) fn plain() -> &'static Self {
         static SERVER: LazyLock<SharedServer> = LazyLock::new(|| SharedServer::start(async |_| Vec::new()));
         &SERVER
     }
 
-    /// Starts one with the variables that this gives. `AWS_ENDPOINT_URL` may be a proxy to the server, which goes on listening.
+    /// Starts one with the variables that this closure returns. `AWS_ENDPOINT_URL` may be a proxy to the server, which goes on listening.
     pub(crate) fn start(variables: impl AsyncFnOnce(Upstream) -> Vec<(&'static str, String)> + Send + 'static) -> Self {
         let start = async move || {
             let upstream = Upstream::default();
@@ -68,7 +68,7 @@ impl SharedServer {
     }
 }
 
-/// Waits for this outside of the runtime of a test, in one that is left when the test ends. An error is its panic.
+/// Waits for this outside of a test's runtime, in a runtime that stays when the test ends. An error is its panic.
 pub(crate) fn in_background<T: Send + 'static>(
     work: impl AsyncFnOnce() -> T + Send + 'static,
 ) -> std::thread::Result<T> {
@@ -76,12 +76,12 @@ pub(crate) fn in_background<T: Send + 'static>(
     std::thread::spawn(|| RUNTIME.block_on(work())).join()
 }
 
-/// The sandbox of the tests, which is not the user's.
+/// The sandbox of the tests, separate from the user's.
 pub(crate) fn sandbox() -> Sandbox {
     Sandbox::at(Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox"))
 }
 
-/// Starts a private ministack with these variables. What the tests' proxies send to it carries its secret.
+/// Starts a private ministack with these variables. Requests from the tests' proxies carry its secret.
 pub(crate) async fn private_server(extra: &[(&str, &str)]) -> SandboxServer {
     let server = sandbox().start(extra, &|_| {}).await.unwrap();
     let Endpoint { port, secret, .. } = server.endpoint();
@@ -101,13 +101,13 @@ pub(crate) fn moto() -> u16 {
     *PORT
 }
 
-/// Ends it with this process, whose end closes its standard input.
+/// Ends with this process, because that closes its standard input.
 const WATCHED: &str = "import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
 from moto.server import main
 main(['-H', '127.0.0.1', '-p', '0'])";
 
-/// Starts moto on a port that it takes itself: one that is free now may be another program's before it listens.
+/// Starts moto on a port that it chooses itself: another program could take a free port before moto listens.
 fn start_moto() -> u16 {
     let mut moto = Command::new(installed_moto())
         .args(["-I", "-c", WATCHED])
@@ -129,7 +129,7 @@ fn start_moto() -> u16 {
         }
         said.push(line);
     };
-    // It has an end of a pipe each, which stay open as long as this process.
+    // It has one end of each pipe; the other ends stay open as long as this process runs.
     std::thread::spawn(move || (log.for_each(drop), moto));
     port
 }

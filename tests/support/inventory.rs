@@ -1,5 +1,6 @@
-//! What there is in an account of an emulator, of each kind that kibus creates, found without kibus. The only list of the kinds for
-//! what looks for leftovers: the scenarios that compare an account, and the tests of permissions and of interrupted commands.
+//! The resources in an emulator account, of each kind that kibus creates, found without kibus. The only list of kinds
+//! for code that looks for leftovers: the scenarios that compare an account, and the tests of permissions and of
+//! interrupted commands.
 
 use kibus::model::{Kind, resource::SETTINGS_PATH};
 use serde_json::{Value, json};
@@ -9,13 +10,13 @@ use super::account::Account;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Found {
     pub(crate) kind: Kind,
-    /// Its name, without the path that all of its kind have; of what is part of something else, the name of that.
+    /// Its name, without the path that all of its kind share; for a part of another resource, that resource's name.
     pub(crate) name: String,
-    /// What a call names it by.
+    /// The name for it in calls.
     pub(crate) id: String,
 }
 
-/// Everything; what needs something else comes before it.
+/// Everything; dependent resources come first.
 pub(crate) async fn all(account: &Account) -> Vec<Found> {
     let mut all = Vec::new();
     for kind in Kind::ALL.iter().rev() {
@@ -127,7 +128,7 @@ fn texts<'a>(answer: &'a str, element: &str) -> impl Iterator<Item = &'a str> {
     elements.into_iter()
 }
 
-/// All that the emulator says about one resource that kibus could change, and does not change by itself.
+/// Everything that the emulator reports about one resource that kibus could change, except values that change by themselves.
 pub(crate) async fn all_about(account: &Account, Found { kind, name, id }: &Found) -> Vec<String> {
     match kind {
         Kind::Parameter | Kind::Record => {
@@ -192,7 +193,7 @@ pub(crate) async fn all_about(account: &Account, Found { kind, name, id }: &Foun
     }
 }
 
-/// Removes the members whose names begin so.
+/// Removes the members with this name prefix.
 fn without(object: &mut Value, beginning: &str) {
     if let Some(members) = object.as_object_mut() {
         members.retain(|name, _| !name.starts_with(beginning));

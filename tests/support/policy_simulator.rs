@@ -1,4 +1,4 @@
-//! One evaluator of policies for tests. It shares no code with kibus, whose own one it judges (IAM user guide, "Policy evaluation
+//! A policy evaluator for tests. It shares no code with kibus, whose own evaluator it checks (IAM user guide, "Policy evaluation
 //! logic" and "IAM JSON policy element reference").
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(crate) fn allows(document: &Value, action: &str, resource: &str, context: &C
     says("Allow") && !says("Deny")
 }
 
-/// A caller of a resource that has a policy, within one account: a principal, a service, or nobody for an unsigned request.
+/// A caller of a resource that has a policy, within one account: a principal, a service, or no one for an unsigned request.
 #[derive(Clone, Default)]
 pub(crate) struct Caller {
     principal: Option<String>,
@@ -51,18 +51,18 @@ impl Caller {
         Self { own_policies_allow, ..self }
     }
 
-    /// The caller, whose requests have this condition key too.
+    /// The caller, whose requests also have this condition key.
     pub(crate) fn with(mut self, key: &str, value: impl Into<String>) -> Self {
         self.context.insert(key.to_owned(), vec![value.into()]);
         self
     }
 
-    /// Whether it may send to the queue that has this ARN and this policy.
+    /// Whether it can send to the queue with this ARN and this policy.
     pub(crate) fn may_send(&self, queue: &str, policy: &Document) -> bool {
         self.may("sqs:SendMessage", queue, policy.value())
     }
 
-    /// Whether it may do this to the resource that has this policy.
+    /// Whether it can do this to the resource with this policy.
     pub(crate) fn may(&self, action: &str, resource: &str, policy: &Value) -> bool {
         let says = |effect: &str| {
             let mut meant = statements(policy).filter(|one| one["Effect"] == effect && self.is_meant(one));
@@ -74,7 +74,7 @@ impl Caller {
     fn is_meant(&self, statement: &Value) -> bool {
         match statement.get("NotPrincipal") {
             Some(others) => !self.is_named(others, true),
-            // An account that is allowed leaves it to the policies of its users.
+            // If an account is allowed, the policies of its users decide.
             None => self.is_named(&statement["Principal"], statement["Effect"] == "Deny"),
         }
     }
@@ -113,7 +113,7 @@ fn holds(statement: &Value, context: &Context) -> bool {
     })
 }
 
-/// Whether a condition is met by the values of its key in a request. A condition that this does not know fails the test.
+/// Whether a condition is met by the values of its key in a request. An unknown condition fails the test.
 fn is_met(operator: &str, has: Option<&Vec<String>>, wanted: &[String]) -> bool {
     let (set, operator) = operator.split_once(':').unwrap_or(("", operator));
     let (operator, if_exists) =

@@ -1,4 +1,4 @@
-//! The way to an emulator for a test: an account of its own, a cloud on it, kibus commands, and calls that bypass kibus.
+//! A test's access to an emulator: its own account, a cloud on it, kibus commands, and calls that bypass kibus.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ use crate::aws_like::{AwsLike, Proxy};
 
 const REGION: &str = "us-west-2";
 
-/// An account on an emulator, in which bus `kibus` does not exist yet. Its functions are deleted with this.
+/// An account on an emulator, in which bus `kibus` does not exist yet. Dropping this deletes its functions.
 pub(crate) struct Stage {
     /// The bus in it.
     pub(crate) cloud: AwsCloud,
@@ -41,7 +41,7 @@ impl Stage {
         let proxy = corrected_emulator::start(server, kind, &account.id).await;
         let server = match kind {
             Kind::Ministack => server,
-            // Only the proxy names the account in the way of moto.
+            // Only the proxy names the account in moto's format.
             Kind::Moto => port_of(&proxy),
         };
         Self::of(Account { server, ..account }, proxy, kind).await

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::emulator::Kind;
 use super::stage::Stage;
 
-/// Two archives. Neither is ever run.
+/// Two archives, which are never run.
 pub(crate) const ARCHIVES: [&[u8]; 2] =
     [b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0x"];
 impl Stage {
@@ -27,7 +27,7 @@ impl Stage {
         desired
     }
 
-    /// Applies the plan to reach these resources, and checks that they are reached.
+    /// Applies the plan for these resources, and checks that the result matches them.
     pub(crate) async fn reach(&self, desired: &Desired) {
         let plan = plan(self.cloud.scope(), desired, &self.observe(desired).await);
         for change in &plan.changes {

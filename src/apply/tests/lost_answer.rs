@@ -1,4 +1,4 @@
-//! What completes a create whose answer was lost.
+//! Completing a create whose response was lost.
 
 use crate::apply::*;
 use crate::model::{HubOptions, Parameter, Tags, scope::tests::scope};

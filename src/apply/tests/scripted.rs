@@ -40,7 +40,7 @@ pub(super) enum Failure {
     Denied,
 }
 
-/// A cloud that does as the changes' behaviors say, and takes down what happens.
+/// A cloud that follows the behaviors of the changes, and records what happens.
 pub(super) struct Scripted<'a> {
     pub(super) plan: &'a Plan,
     pub(super) script: Vec<Behavior>,

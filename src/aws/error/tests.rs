@@ -1,4 +1,4 @@
-//! What each error of AWS means.
+//! What each AWS error means.
 
 use aws_sdk_iam::operation::get_role::GetRoleError;
 use aws_sdk_sts::operation::get_caller_identity::GetCallerIdentityError;
@@ -29,12 +29,12 @@ fn codes_are_answers_to_questions() {
         sts:GetCallerIdentity | ExpiredToken | | ExpiredCredentials | -
         sts:GetCallerIdentity | InvalidClientTokenId SignatureDoesNotMatch | | BadCredentials | -
 
-        lambda:CreateFunction | CodeStorageExceededException | | Rejected | remove what is not needed
-        iam:CreateRole | LimitExceeded | | Rejected | remove what is not needed
-        events:PutTargets | LimitExceeded | | Rejected | remove targets that are not needed; a rule has at most 5
-        cloudwatch:PutMetricAlarm | com.amazonaws.cloudwatch.v2010_08_01#LimitExceededFault | | Rejected | remove what is not needed, or request more in Service Quotas
-        ssm:PutParameter | ParameterLimitExceeded | | Rejected | remove what is not needed, or request more in Service Quotas
-        iam:PutRolePolicy | LimitExceeded | | Rejected | all inline policies of a role share 10240 characters, and this quota cannot be raised: delete those that the role does not need, or replace them with managed policies
+        lambda:CreateFunction | CodeStorageExceededException | | Rejected | remove unneeded resources
+        iam:CreateRole | LimitExceeded | | Rejected | remove unneeded resources
+        events:PutTargets | LimitExceeded | | Rejected | remove unneeded targets; a rule has at most 5
+        cloudwatch:PutMetricAlarm | com.amazonaws.cloudwatch.v2010_08_01#LimitExceededFault | | Rejected | remove unneeded resources, or request more in Service Quotas
+        ssm:PutParameter | ParameterLimitExceeded | | Rejected | remove unneeded resources, or request more in Service Quotas
+        iam:PutRolePolicy | LimitExceeded | | Rejected | all inline policies of a role share 10240 characters, and this quota cannot be raised: delete policies that the role does not need, or replace them with managed policies
         lambda:PutFunctionConcurrency | InvalidParameterValueException | Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below its minimum value of [100]. | Rejected | reserve less
 
         iam:CreateRole | NoSuchEntity | Scope ARN: arn:aws:iam::1:policy/x does not exist or is not attachable. | Rejected | create that policy, or set another one with --permissions-boundary
@@ -87,8 +87,8 @@ fn a_denial_says_who_and_what() {
     }
 }
 
-/// By its call, code and message. An invocation has minutes, not the quarter of an hour that a deployment has (L18). The message
-/// about a dead letter target is of Serverless, issue 5215.
+/// By call, code and message. An invocation waits minutes, not a quarter of an hour like a deployment (L18). The
+/// message about a dead letter target is from Serverless, issue 5215.
 #[test]
 fn refusals_that_pass_are_distinguished_from_errors() {
     let table = r#"
@@ -172,7 +172,7 @@ fn a_call_without_an_answer_fails_with_its_cause() {
     }
 }
 
-/// S27, I10: a throttle may have any code.
+/// S27, I10: a throttled call can have any code.
 #[test]
 fn a_throttle_is_known_by_its_status_or_its_code() {
     for (status, code, kind) in [

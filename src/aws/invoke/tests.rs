@@ -1,4 +1,4 @@
-//! Whose fault each answer is, and how long a denial is waited for.
+//! What each answer means, and how long a denial is retried.
 
 use std::sync::Mutex;
 
@@ -20,7 +20,7 @@ fn verdict(codes: &[&str]) -> SelfTestResult {
     SelfTestResult::of(Invoked::Answered(report.to_string().into_bytes()), &expected)
 }
 
-/// S14, S15, L18: only what AWS may allow soon is waited for.
+/// S14, S15, L18: kibus waits only for what AWS may allow soon.
 #[test]
 fn only_a_denial_by_aws_is_waited_for() {
     assert_eq!(verdict(&[]), SelfTestResult::Passed);
@@ -37,7 +37,7 @@ fn only_a_denial_by_aws_is_waited_for() {
     }
 }
 
-/// The verdict, what was reported, and the time slept, if the tests end like this. The last one repeats.
+/// The verdict, the reports, and the time slept, if the tests end like this. The last result repeats.
 async fn run(verdicts: &[SelfTestResult]) -> (SelfTestResult, Vec<String>, Duration) {
     let (reported, began) = (Mutex::new(Vec::new()), Instant::now());
     let tests = Mutex::new(verdicts.iter());
@@ -65,11 +65,11 @@ fn an_invocation_that_lambda_cannot_make_says_why() {
     }
 }
 
-/// S15, P12, L18: a denial right after a write means "not yet", for two minutes.
+/// S15, P12, L18: a denial right after a write means "not yet" for two minutes.
 #[tokio::test(start_paused = true)]
 async fn a_denial_is_waited_for_and_reported_once() {
     let denied = || SelfTestResult::Denied(vec!["AccessDenied".to_owned()], "no send".to_owned());
-    let reported = ["AWS does not allow the router's calls yet: no send".to_owned()];
+    let reported = ["AWS does not yet allow the router's calls: no send".to_owned()];
     let (verdict, said, slept) = run(&[denied(), denied(), SelfTestResult::Passed]).await;
     assert_eq!((verdict, said.as_slice(), slept), (SelfTestResult::Passed, &reported[..], PAUSE * 2));
     let (verdict, said, slept) = run(&[denied()]).await;
@@ -82,7 +82,7 @@ async fn a_denial_is_waited_for_and_reported_once() {
     }
 }
 
-/// L17: retries of kibus do not help, and a slower pace does not either.
+/// L17: neither retries nor a slower pace helps.
 #[test]
 fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
     let table = "

@@ -1,24 +1,24 @@
-//! The line of calls that AWS counts together. Until AWS throttles one, calls do not wait. Then they follow each other at
-//! the rate that AWS has shown to accept, which falls with each further throttle and rises with each success, as in the
-//! congestion control of TCP.
+//! The line of calls that share a rate limit. Until AWS throttles one, calls do not wait. Then they are sent at the
+//! rate that AWS has accepted, which falls with each throttled call and rises with each success, as in the congestion
+//! control of TCP.
 //!
-//! Pure: every method takes the time, since any start.
+//! Pure: every method takes the time as an argument, measured from any start.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// AWS's buckets hold the calls of about a second. No call waits longer before it asks again for its turn.
+/// AWS's buckets hold about one second of calls. No call waits longer before it requests its turn again.
 const WINDOW: Duration = Duration::from_secs(1);
-/// What a throttled call leaves of the rate.
+/// The fraction of the rate that is left after a throttled call.
 const CUT: f64 = 0.8;
-/// What a call that succeeds adds to the rate: 5 % a second at any rate.
+/// What a successful call adds to the rate: 5% per second at any rate.
 const RISE: f64 = 0.05;
-/// What it multiplies the rate by, below a rate that AWS accepted before.
+/// The factor for the rate after a success, while it is below a rate that AWS accepted before.
 const RECOVERY: f64 = 2.0;
-/// The lowest rate, in calls per second: how often a service that throttles everything is asked.
+/// The lowest rate, in calls per second: how often a service that throttles everything is called.
 const SLOWEST: f64 = 0.5;
 
-/// The place of a waiting call: writes go first, so that no number of reads holds them up.
+/// The place of a waiting call: writes go first, so that reads never hold them up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ticket {
     is_read: bool,
@@ -30,11 +30,11 @@ pub(super) struct Ticket {
 pub(super) enum Turn {
     /// It is sent.
     Now,
-    /// It asks again after this time.
+    /// It requests its turn again after this time.
     After(Duration),
 }
 
-/// Calls that AWS counts together.
+/// Calls that share a rate limit.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     /// Calls per second; none until a call is throttled.
@@ -49,7 +49,7 @@ pub(super) struct Line {
     cut: Duration,
     /// When the next call may be sent.
     free: Duration,
-    /// When the successes of the last second came, while there is no rate.
+    /// The times of the successes in the last second, while there is no rate.
     successes: VecDeque<Duration>,
     waiting: BTreeSet<Ticket>,
     tickets: u64,
@@ -64,12 +64,12 @@ impl Line {
         ticket
     }
 
-    /// Removes a call that is sent, or not wanted any more.
+    /// Removes a call that is sent, or no longer wanted.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         self.waiting.remove(&ticket);
     }
 
-    /// Whether a call may be sent now. One that may has left the line.
+    /// Whether a call may be sent now. If so, it has left the line.
     pub(super) fn turn(&mut self, ticket: Ticket, now: Duration) -> Turn {
         let Some(rate) = self.rate else {
             self.leave(ticket);

@@ -36,8 +36,8 @@ fn not_assumable() -> Fault {
     refusal("lambda:CreateFunction", Some("InvalidParameterValueException"), message)
 }
 
-/// I3, E4, L4: "not found" means "not yet" only for what is new. I9, S15: a denial means "not yet" only where a condition is
-/// about what is new. What stays absent or denied is the fault, which names its action.
+/// I3, E4, L4: "not found" means "not yet" only for what is new. I9, S15: a denial means "not yet" only if a condition
+/// depends on something new. If the resource stays absent or denied, the fault names the action.
 #[tokio::test(start_paused = true)]
 async fn only_what_may_pass_is_waited_for() {
     let invalid = refusal("sqs:CreateQueue", Some("InvalidAttributeValue"), "no");
@@ -140,5 +140,5 @@ async fn a_request_to_stop_ends_a_wait() {
     let (result, _) = tokio::join!(wait, async { ask.send_replace(true) });
     let fault = result.unwrap_err();
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Stopped, RoleNotAssumable.text()));
-    assert_eq!(*attempts.lock().unwrap(), 1, "nothing is called after the request");
+    assert_eq!(*attempts.lock().unwrap(), 1, "no call follows the request");
 }

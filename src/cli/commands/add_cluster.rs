@@ -13,8 +13,8 @@ pub(in crate::cli) struct Args {
     /// Names of EKS clusters.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// IAM role of the Karpenter controller: a name, a path and name, or an ARN; `{cluster}` in it is replaced by the name of
-    /// the cluster [default: the role that EKS and trust policies show, else the usual name].
+    /// IAM role of the Karpenter controller: a name, a path and name, or an ARN; `{cluster}` in it stands for the
+    /// cluster name [default: the role found in EKS and trust policies, else the usual name].
     #[arg(long, env = "KIBUS_CONTROLLER_ROLE", value_name = "ROLE", conflicts_with = "no_controller_role")]
     controller_role: Option<RoleTemplate>,
     /// Do not change IAM; print the statement that the controller role needs.
@@ -34,7 +34,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     setting.removed.beside(&setting.tags())?;
     setting.role = match (args.controller_role, args.no_controller_role) {
         (Some(template), _) if args.names.len() > 1 && !template.names_the_cluster() => {
-            return Err(Error::usage("--controller-role names one role, and several clusters are given")
+            return Err(Error::usage("--controller-role names one role, but several clusters were given")
                 .hint("use `{cluster}` in it for the cluster's name, or add the clusters one at a time"));
         }
         (Some(template), _) => RoleOption::Named(template),
@@ -44,7 +44,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     let hub = context.hub().await?;
     if matches!(&setting.role, RoleOption::Named(template) if !template.is_of(&hub.scope)) {
         let account = &hub.scope.account;
-        return Err(Error::usage(format!("--controller-role names no role of account {account}")));
+        return Err(Error::usage(format!("--controller-role does not name a role in account {account}")));
     }
     change(hub, Target::add(args.names, &setting), args.consent, None).await
 }

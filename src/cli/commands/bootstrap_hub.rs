@@ -9,7 +9,7 @@ use crate::ui::HubReport;
 /// Create or update the hub of this account and Region.
 ///
 /// All clusters share the hub: the rules, the hub queue with its dead-letter queue, and the router function. Options are
-/// saved in the parameter `/kibus/BUS` of Parameter Store; an option that is not given keeps its saved value.
+/// saved in the parameter `/kibus/BUS` of Parameter Store; an omitted option keeps its saved value.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Args {
     /// End a rollback: make the router of this kibus live again.
     #[arg(long, hide_short_help = true)]
     router_latest: bool,
-    /// Save these options for a hub whose settings are lost or damaged; without it, resources of such a hub are refused.
+    /// Save these options for a hub with lost or damaged settings; without this option, kibus refuses to change such a hub.
     #[arg(long, hide_short_help = true)]
     restore_settings: bool,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Completion in a shell. The script that the command prints calls kibus whenever a person asks for completion, with the words
-//! of the command line. Nothing here writes an error: a person who types wants candidates, or silence.
+//! Completion in a shell. The printed script calls kibus with the words of the command line whenever the user requests
+//! completion. Nothing here writes an error: someone who is typing wants candidates, or silence.
 
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
@@ -25,17 +25,17 @@ use crate::model::{BusName, ClusterName, FindingCode, Region, region::REGIONS};
 use crate::survey::{self, Query, Survey};
 use crate::ui::Report;
 
-/// The variable with the shell that asks.
+/// The variable that names the shell.
 const VARIABLE: &str = "KIBUS_COMPLETE";
 /// The variable in which the scripts of some shells pass the index of the word to complete. In other shells it is the last.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
-/// How long a person who asks for completion waits for AWS.
+/// How long completion waits for AWS.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Print a shell script that completes commands, options and names.
 ///
 /// The script completes clusters, buses, Regions, profiles and codes of findings. Kibus reads clusters and buses from AWS,
-/// with the global options of the command line, in at most one second. If that fails, it offers none and prints no error.
+/// with the global options of the command line, within one second. If that fails, it offers none and prints no error.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// Shell to generate the script for.
@@ -50,8 +50,8 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<Report, Err
     Ok(Report::default())
 }
 
-/// The script that makes a shell complete the program that was called with this path. A program that was called by its name
-/// is found in `PATH` again; a path becomes absolute.
+/// The script that makes a shell complete the program that was called with this path. If it was called by name, the
+/// script finds it in `PATH` again; a path becomes absolute.
 fn script(shell: Shell, called: &OsStr) -> Result<String, Error> {
     let path = PathBuf::from(called);
     let name = path.file_name().unwrap_or(called).to_string_lossy().into_owned();
@@ -64,7 +64,7 @@ fn script(shell: Shell, called: &OsStr) -> Result<String, Error> {
         .completer(&shell.to_string())
         .ok_or_else(|| Error::failed(format!("kibus has no completion for {shell}")))?
         .write_registration(VARIABLE, "kibus", &name, &program.to_string_lossy(), &mut script)
-        .map_err(|e| Error::failed("the script could not be made").note(e.to_string()))?;
+        .map_err(|e| Error::failed("cannot generate the script").note(e.to_string()))?;
     let script = String::from_utf8_lossy(&script);
     Ok(match shell {
         // clap puts a path that it has quoted between double quotes.
@@ -73,8 +73,8 @@ fn script(shell: Shell, called: &OsStr) -> Result<String, Error> {
     })
 }
 
-/// Writes the candidates and returns the exit code, if a script asks for them: with the variable, and with `--` before the
-/// words, which no other command line begins with.
+/// Writes the candidates and returns the exit code if a script requests them: it sets the variable and puts `--` before
+/// the words. No other command line begins with `--`.
 pub(in crate::cli) fn answer(args: &[OsString]) -> Option<u8> {
     std::env::var_os(VARIABLE)?;
     let [_, escape, words @ ..] = args else { return None };
@@ -86,7 +86,7 @@ pub(in crate::cli) fn answer(args: &[OsString]) -> Option<u8> {
         let index = std::env::var(INDEX).ok().and_then(|index| index.parse().ok());
         let line = CommandWords::new(words, index);
         let complete = CompleteEnv::with_factory(|| line.command()).var(VARIABLE);
-        // No shell of clap asks, or it has closed the pipe.
+        // The shell is not one that clap supports, or it has closed the pipe.
         let _ = complete.try_complete(args, std::env::current_dir().ok().as_deref());
     }
     Some(0)
@@ -109,8 +109,8 @@ impl CommandWords {
         Self { words, index }
     }
 
-    /// The command with candidates for the values of its arguments. It hides the options unless one was begun: a shell would
-    /// list them after every list of names.
+    /// The command with candidates for the values of its arguments. It hides the options unless the user has started to
+    /// type one: a shell would list them after every list of names.
     fn command(&self) -> Command {
         fn every(command: Command, line: &CommandWords) -> Command {
             command.mut_args(|arg| line.argument(arg)).mut_subcommands(|below| every(below, line))
@@ -127,14 +127,14 @@ impl CommandWords {
             let line = self.clone();
             arg = arg.add(ArgValueCompleter::new(move |typed: &OsStr| line.candidates(find, typed)));
         }
-        // The next word is no value of an option that takes one only after `=`.
+        // For an option that takes a value only after `=`, the next word is not the value.
         if arg.is_require_equals_set() && !typed.contains('=') {
             arg = arg.num_args(0);
         }
         arg.hide(!typed.starts_with('-'))
     }
 
-    /// The candidates that begin with what was typed and are not on the line yet. The program may have the name of a bus.
+    /// The candidates that begin with what was typed and are not on the line yet. The program itself may have the same name as a bus.
     fn candidates(&self, find: Finder, typed: &OsStr) -> Vec<CompletionCandidate> {
         let Some(typed) = typed.to_str().filter(|typed| !typed.starts_with('-')) else {
             return Vec::new();
@@ -149,7 +149,7 @@ impl CommandWords {
         found
     }
 
-    /// Asks AWS for names; none if there is no answer within a second.
+    /// Requests names from AWS; none if there is no answer within a second.
     fn ask<T: Display>(&self, read: impl AsyncFnOnce(&Global) -> Option<Vec<T>>) -> Vec<CompletionCandidate> {
         let mut words = self.words.clone();
         let typed = &mut words[self.index];
@@ -162,12 +162,12 @@ impl CommandWords {
         };
         let names = runtime.block_on(async { timeout(LONGEST, read(&global)).await });
         if names.is_err() {
-            // A `credential_process` that waits for a person would otherwise read what is typed next.
+            // A `credential_process` that waits for input would otherwise read what the user types next.
             let mut kill = process::Command::new("pkill");
             kill.args(["-KILL", "-P", &process::id().to_string()]).stderr(process::Stdio::null());
             let _ = kill.status();
         }
-        // A lookup of a host may still run.
+        // A DNS lookup may still be running.
         runtime.shutdown_background();
         let names = names.ok().flatten().unwrap_or_default();
         names.iter().map(|name| CompletionCandidate::new(name.to_string())).collect()
@@ -219,8 +219,8 @@ async fn clusters(global: &Global) -> Option<Vec<ClusterName>> {
     Some(survey.recorded().into_keys().collect())
 }
 
-/// The global options of a command line, whatever else is wrong with it. Bash divides words at `=` and `:`: with `--bus=two`
-/// as three words, the names would be those of another bus.
+/// The global options of a command line, whatever else is wrong with it. Bash splits words at `=` and `:`: with
+/// `--bus=two` as three words, the names would come from another bus.
 fn global(words: &[String]) -> Option<Global> {
     let line = words.join("\n").replace("\n=\n", "=").replace("\n:\n", ":");
     let command = parse::command(Cli::command()).ignore_errors(true);

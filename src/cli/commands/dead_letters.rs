@@ -13,12 +13,12 @@ use crate::reconcile::check_dead_letters;
 use crate::survey::{Query, Survey};
 use crate::ui::{Body, HubReport, Output, text};
 
-/// Show the events that reached no cluster; route them again, or delete them.
+/// Show events that reached no cluster; route them again, or delete them.
 ///
 /// Shows the reason for each. Dropped events are not dead letters: they are in the router's log and counted in its metrics.
 /// Reads up to 1000 dead letters and makes them visible again; only their receive counts change. --redrive and --purge apply only to the messages that were shown.
 #[derive(Debug, clap::Args)]
-// Without an action there is nothing to agree to.
+// Without an action there is nothing to confirm.
 #[command(mut_args(|arg| if TreatmentOption::has(&arg) { arg } else { arg.requires(TreatmentOption::GROUP) }))]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
@@ -34,7 +34,7 @@ struct TreatmentOption {
     /// Route the events again through the live router, and delete those that it routed or dropped.
     #[arg(long)]
     redrive: bool,
-    /// Delete the messages that are shown.
+    /// Delete the messages shown.
     #[arg(long)]
     purge: bool,
 }
@@ -90,7 +90,7 @@ async fn read_letters(hub: &ConnectedHub<'_>, args: &Args) -> Result<DeadLetterR
     letters.map_err(|fault| unchanged(Message::unread(&hub.scope, [("the dead letters".into(), &fault)]).into()))
 }
 
-/// Shows the dead letters. Gives the ids of those that are to be treated.
+/// Shows the dead letters. Returns the ids of those to process.
 fn show_letters(hub: &ConnectedHub<'_>, args: &Args, letters: &DeadLetterReport) -> Result<BTreeSet<String>, Error> {
     let shown = text::dead_letters(&hub.scope, letters, hub.ui.result_style());
     hub.ui.result(&shown)?;
@@ -111,7 +111,7 @@ fn show_letters(hub: &ConnectedHub<'_>, args: &Args, letters: &DeadLetterReport)
     Ok(ids)
 }
 
-/// Redrives or deletes what was shown, if a person agrees. Gives the error to end with.
+/// Redrives or deletes the messages shown, if the user confirms. Returns the error to end with.
 async fn treat_shown(
     hub: &ConnectedHub<'_>,
     consent: Consent,
@@ -139,7 +139,7 @@ async fn treat_shown(
     Ok(ended(hub, treatment, &treated, signal))
 }
 
-/// What a person can do with the dead letters that were shown.
+/// What the user can do with the dead letters shown.
 fn next_steps(scope: &Scope, letters: &DeadLetterReport) -> Vec<Hint> {
     let step = |text: &str, command: &str| Hint::command(text, scope.kibus(command));
     let redrive = ("When the cause is fixed, route them again:", "dead-letters --redrive");
@@ -156,7 +156,7 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
     letters.map(|letter| letter.id.clone()).collect()
 }
 
-/// The error to end with, unless every message was treated or is gone.
+/// The error to end with, unless every message was processed or is gone.
 fn ended(hub: &ConnectedHub<'_>, treatment: Treatment, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let results = treated.results.values();
     let returned = results.filter(|result| result.status == LetterStatus::Returned).count();
@@ -172,7 +172,7 @@ fn ended(hub: &ConnectedHub<'_>, treatment: Treatment, treated: &Treated, interr
         return Some(error.hint_command(again, hub.scope.again("")));
     }
     if treated.stopped {
-        let error = Error::new(interrupted, "stopped before the end").note(state);
+        let error = Error::new(interrupted, "stopped early").note(state);
         return Some(error.hint_command("to continue, run again:", hub.scope.again("")));
     }
     if returned == 0 {
@@ -180,5 +180,5 @@ fn ended(hub: &ConnectedHub<'_>, treatment: Treatment, treated: &Treated, interr
     }
     let error = Error::failed(format!("the router could not route {returned} of the dead letters"));
     let error = error.note("they stay in the dead-letter queue");
-    Some(error.hint_command("to see the reason of each:", hub.scope.kibus("dead-letters")))
+    Some(error.hint_command("to see the reason for each:", hub.scope.kibus("dead-letters")))
 }

@@ -11,13 +11,13 @@ const DOCUMENT: &str = "policy operator --for discover";
 
 /// Find the rules and queues that others created for Karpenter; change nothing.
 ///
-/// Lists the rules of the default event bus that match Karpenter's events, with the queue that each sends to: whether anything
-/// read it in the last day, its cluster, and the tags of both. Ends with the steps that move the clusters to the bus, in a
-/// safe order. It needs no hub. Exits with 1 if something could not be read.
+/// Lists the rules on the default event bus that match Karpenter's events, each with its target queue: whether anything
+/// read the queue in the last day, its cluster, and the tags of both. Ends with the steps that move the clusters to the
+/// bus, in a safe order. Needs no hub. Exits with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {}
 
-/// Surveys the hub, which may not exist, and the default event bus of its account and Region.
+/// Surveys the hub, if it exists, and the default event bus of its account and Region.
 pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     let hub = context.hub().await?;
     let (_, found) = stages::survey(hub, |_| guess(), discovery).await?;
@@ -30,12 +30,12 @@ fn show(hub: &ConnectedHub<'_>, found: Discovery) -> Result<HubReport, Error> {
         ui.warn_text(&format!("{what} could not be read: {fault}"));
     }
     if let Some(fault) = &found.unmeasured {
-        ui.warn_text(&format!("unknown what was read in the last day: {fault}"));
+        ui.warn_text(&format!("unknown whether queues were read in the last day: {fault}"));
     }
     ui.result(&text::discovery(scope, &found, ui.result_style()))?;
     let faults = || found.unread.iter().map(|(_, fault)| fault);
     let error = failure::incomplete(hub, found.unread.len(), faults()).map(|error| {
-        // The document that it needs, instead of the one that it needs too.
+        // The document for this command, instead of the operator's document, which it also needs.
         if faults().any(Fault::is_denied) { with_document(hub, error) } else { error }
     });
     Ok(HubReport { error, ..HubReport::with(scope, Body::Discovery(found)) })
@@ -46,11 +46,11 @@ fn not_listed(hub: &ConnectedHub<'_>, fault: &Fault) -> Error {
     if fault.is_denied() { with_document(hub, error) } else { error }
 }
 
-/// The error with the document that this command needs, instead of the one that it needs too.
+/// The error with the document for this command, instead of the operator's document, which it also needs.
 fn with_document(hub: &ConnectedHub<'_>, error: Error) -> Error {
     let error = Error { hints: Vec::new(), ..error };
     error.hint_command(
-        "grant the permissions that this command prints, besides those of an operator:",
+        "in addition to an operator's permissions, grant those that this command prints:",
         hub.scope.kibus(DOCUMENT),
     )
 }

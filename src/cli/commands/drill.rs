@@ -15,7 +15,7 @@ use crate::survey::{Query, Survey};
 use crate::ui::json::DrillReport;
 use crate::ui::{Body, HubReport, Output, Ui, text};
 
-/// What removes what a drill has left.
+/// The command that removes the leftovers of a drill.
 const CLEAN: &str = "drill --clean";
 /// The state after a drill.
 const REMOVED: &str = "everything that the drill made is removed";
@@ -23,11 +23,12 @@ const UNCHANGED: &str = "Nothing is changed yet.";
 /// The permissions of a drill.
 const DOCUMENT: &str = "policy operator --for drill";
 
-/// Interrupt a Spot instance of a cluster with AWS FIS, and watch what becomes of it.
+/// Interrupt a Spot instance of a cluster with AWS FIS, and trace the outcome.
 ///
-/// This is a real interruption. Shows each step with its time: the experiment, the warning at the hub and its delivery, Karpenter, and
-/// the end of the instance. Receives nothing from a queue. Removes everything that it makes, also after Ctrl-C. Exits with 2 if a step
-/// failed. To try a cluster without an interruption, use `verify --probe`.
+/// This is a real interruption. Shows each step with its time: the experiment, the warning at the hub and its delivery,
+/// Karpenter, and the termination of the instance. Receives no messages from queues. Removes everything that it
+/// creates, even after Ctrl-C. Exits with 2 if a step failed. To test a cluster without an interruption, use `verify
+/// --probe`.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("exact").args(["instance", "clean"])))]
 #[command(mut_args(|arg| if arg.get_id() == "yes" { arg.requires("exact") } else { arg }))]
@@ -35,13 +36,14 @@ pub(in crate::cli) struct Args {
     /// Name of the EKS cluster.
     #[arg(required_unless_present = "clean", conflicts_with = "clean")]
     cluster: Option<ClusterName>,
-    /// Spot instance to interrupt [default: the newest that is not the only node of its node pool].
+    /// Spot instance to interrupt [default: the newest one that is not the only node in its node pool].
     #[arg(long, value_name = "ID", requires = "cluster")]
     instance: Option<InstanceId>,
-    /// Time until the interruption, 2m to 15m. EC2 warns two minutes before it, and recommends a rebalance at the start.
+    /// Time until the interruption, from 2m to 15m. EC2 sends the warning two minutes before it, and a rebalance
+    /// recommendation at the start.
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = minutes)]
     warning: u64,
-    /// Stop and delete what drills have left: experiment, template and role. Asks first.
+    /// Stop and delete the leftovers of drills: experiment, template and role. Asks for confirmation.
     #[arg(long)]
     clean: bool,
     #[command(flatten)]
@@ -68,14 +70,14 @@ fn not_offered(hub: &ConnectedHub<'_>, cluster: Option<&ClusterName>) -> Error {
     let message = format!("AWS FIS cannot interrupt Spot instances in {region}");
     let name = cluster.map_or(String::new(), |cluster| format!(" {cluster}"));
     Error::new(ErrorKind::Refused, message)
-        .hint_command("to try a cluster without an interruption:", hub.scope.kibus(format!("verify --probe{name}")))
+        .hint_command("to test a cluster without an interruption:", hub.scope.kibus(format!("verify --probe{name}")))
 }
 
-/// Removes what drills have left.
+/// Removes the leftovers of drills.
 async fn clean(hub: &ConnectedHub<'_>, consent: Consent) -> Result<HubReport, Error> {
     let left = drill::find(&hub.cloud, &hub.scope).await.map_err(|fault| failed(hub, &fault))?;
     if left.parts().is_empty() {
-        hub.ui.sentence("Nothing to remove: no drill has left anything.")?;
+        hub.ui.sentence("Nothing to remove: drills have left nothing behind.")?;
         return Ok(HubReport::of(&hub.scope));
     }
     let ui = hub.ui;
@@ -85,11 +87,11 @@ async fn clean(hub: &ConnectedHub<'_>, consent: Consent) -> Result<HubReport, Er
         return Ok(HubReport { differs: consent.differs(true), ..HubReport::of(&hub.scope) });
     }
     stages::ask(hub, consent, ("Stop and delete these?", ""), ("remove them", "")).await?;
-    let _removing = ui.spinner("removing what a drill has left");
+    let _removing = ui.spinner("removing the leftovers of a drill");
     let removing = async |_| drill::remove(&hub.cloud, &hub.scope, &left).await;
     let (removed, signal) = hub.stop.during(ui, removing).await?;
     match removed {
-        Some(Ok(())) => ui.sentence("All of it is removed.")?,
+        Some(Ok(())) => ui.sentence("Everything is removed.")?,
         Some(Err(fault)) => return Err(unclean(hub, &fault)),
         None => return Err(failure::cut_short(hub, signal)),
     }
@@ -100,7 +102,7 @@ fn what(left: &Left) -> String {
     left.parts().into_iter().map(|(kind, name)| format!("{kind} {name}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Chooses an instance, asks, and interrupts it.
+/// Chooses an instance, asks for confirmation, and interrupts it.
 async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterName) -> Result<HubReport, Error> {
     let unchanged = |error| args.consent.unchanged(error);
     let names = BTreeSet::from([cluster.clone()]);
@@ -111,8 +113,7 @@ async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterNam
     if !left.parts().is_empty() {
         return Err(unchanged(another(hub, &what(&left))));
     }
-    let unknown =
-        || Error::new(ErrorKind::Refused, "the settings of the hub are unknown, and so is the role of a drill");
+    let unknown = || Error::new(ErrorKind::Refused, "the settings of the hub are unknown, and so is the drill role");
     let unknown = || unchanged(unknown().hint_command("to see why:", hub.scope.kibus("verify")));
     let options = survey.options().cloned().ok_or_else(unknown)?;
     let instance = target_instance(hub, args, cluster).await.map_err(unchanged)?;
@@ -168,7 +169,7 @@ async fn target_instance(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterN
     choose(&all, cluster, args.instance.as_ref()).map_err(|why| Error::new(ErrorKind::Refused, why))
 }
 
-/// Asks a person to type the name of the cluster.
+/// Asks the user to type the name of the cluster.
 async fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> Result<(), Error> {
     let cost = if hub.scope.options.sandbox {
         "This interrupts an instance of the sandbox."
@@ -177,7 +178,7 @@ async fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> R
     };
     hub.ui.note(cost, &[]);
     let (cluster, id) = (report.cluster.as_str(), &report.instance.id);
-    let question = format!("Type `{cluster}` to go on");
+    let question = format!("Type `{cluster}` to continue");
     let named = match args.instance {
         Some(_) => String::new(),
         None => format!(" --instance {id}"),
@@ -185,13 +186,13 @@ async fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> R
     stages::ask(hub, args.consent, (&question, cluster), ("interrupt it", &named)).await
 }
 
-/// Interrupts the instance, and shows each step. Gives the error to end with, and whether a step has failed.
+/// Interrupts the instance, and shows each step. Returns the error to end with, and whether a step has failed.
 async fn interrupt(
     hub: &ConnectedHub<'_>,
     drill: &Drill,
     report: &mut DrillReport,
 ) -> Result<(Option<Error>, bool), Error> {
-    // A closed stdout ends the command when the rest is written; what the drill made is removed first.
+    // With stdout closed, the command fails when it writes the rest; the drill's resources are removed first.
     let ui = hub.ui;
     let tell = |step: &StepReport| drop(show_line(ui, &text::drill_step(step, ui.result_style().paint)));
     let wait = |reason: &str| ui.note(&format!("waiting: {reason}"), &[]);
@@ -200,7 +201,7 @@ async fn interrupt(
     let (ended, interrupted) = hub.stop.during(hub.ui, running).await?;
     let Some(ended) = ended else {
         report.left = true;
-        let mut error = failure::cut_short(hub, interrupted).note("the experiment may go on");
+        let mut error = failure::cut_short(hub, interrupted).note("the experiment may continue");
         error.hints.clear();
         return Ok((Some(clean_up(hub, error)), false));
     };
@@ -210,14 +211,14 @@ async fn interrupt(
         return Ok((Some(error), false));
     }
     hub.ui.sentence("Everything that the drill made is removed.")?;
-    // The sandbox has no metrics of queues.
+    // The sandbox has no queue metrics.
     if !hub.scope.options.sandbox
         && let Ok(sent) = hub.cloud.sent(&drill.queue, begun).await
     {
         report.sent = Some(sent);
         let sent = counted(sent, "message");
         hub.ui.sentence(&format!(
-            "SQS has counted {sent} sent to {} since the start; it is minutes late.",
+            "SQS has counted {sent} sent to {} since the start; its counts lag by minutes.",
             drill.queue
         ))?;
     }
@@ -236,36 +237,36 @@ fn error_of(hub: &ConnectedHub<'_>, ended: &Ended, interrupted: ErrorKind) -> Op
     Some(match fault.kind {
         FaultKind::Exists => another(hub, &format!("role {}", hub.scope.drill_role())),
         FaultKind::Stopped | FaultKind::NotBegun => {
-            let error = Error::new(interrupted, "stopped before the end").note(REMOVED);
+            let error = Error::new(interrupted, "stopped early").note(REMOVED);
             match ended.steps.as_slice() {
                 [] => error,
-                _ => error.note("an instance that EC2 has warned may still be interrupted"),
+                _ => error.note("if EC2 has sent the warning, the instance may still be interrupted"),
             }
         }
         _ => failed(hub, fault).note(REMOVED),
     })
 }
 
-/// Another drill runs, or was cut off.
+/// Another drill is running, or was cut off.
 fn another(hub: &ConnectedHub<'_>, what: &str) -> Error {
     let bus = &hub.scope.bus;
-    let message = format!("another drill of bus `{bus}` runs, or one was cut off");
+    let message = format!("another drill on bus `{bus}` is running, or was cut off");
     clean_up(hub, Error::new(ErrorKind::Refused, message).note(format!("exists: {what}")))
 }
 
 fn clean_up(hub: &ConnectedHub<'_>, error: Error) -> Error {
-    error.hint_command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN))
+    error.hint_command("to stop it and remove its leftovers:", hub.scope.kibus(CLEAN))
 }
 
 fn unclean(hub: &ConnectedHub<'_>, fault: &Fault) -> Error {
-    let error = Error::failed("not everything that the drill made could be removed");
+    let error = Error::failed("cannot remove everything that the drill created");
     clean_up(hub, failure::because(hub, error, fault))
 }
 
-/// A call failed. Nobody changes what is not managed by kibus.
+/// A call failed. Kibus changes nothing that it does not manage.
 fn failed(hub: &ConnectedHub<'_>, fault: &Fault) -> Error {
     let error = match fault.kind {
-        FaultKind::NotManaged => Error::new(ErrorKind::Refused, "kibus does not manage the role of the drill"),
+        FaultKind::NotManaged => Error::new(ErrorKind::Refused, "kibus does not manage the drill role"),
         _ => Error::failed("cannot run the drill"),
     };
     let mut error = failure::because(hub, error, fault);

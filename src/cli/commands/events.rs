@@ -14,26 +14,26 @@ use crate::reconcile::{check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::{Body, HubReport, text};
 
-/// The pause between two looks of `--follow`.
+/// The pause between two reads of `--follow`.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How far before the newest line a look reads again, in milliseconds: CloudWatch Logs shows lines late.
+/// How far before the newest line each read starts, in milliseconds: CloudWatch Logs shows lines late.
 const LATE: i64 = 2 * 60 * 1000;
-/// How far back a look reads while there is no line: clocks differ.
+/// How far back each read starts while there is no line: clocks differ.
 const CLOCKS: i64 = 10 * 60 * 1000;
 /// How often progress is reported without a terminal.
 const REPORT: Duration = Duration::from_secs(10);
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Show what became of interruptions, and how long each delivery took.
+/// Trace interruptions: the outcome of each event, and how long the delivery took.
 ///
-/// Reads the router's log and shows the newest events of each cluster, the oldest of them first. A retry is part of the event that it
-/// ended in. For the id of an instance, shows all that the router reports of it. Events on which no Karpenter acts are only counted in
-/// the metrics. The lines of older routers tell nothing of deliveries.
+/// Reads the router's log and shows the newest events of each cluster in chronological order. Retries that led to an
+/// outcome are not listed separately. For an instance id, shows everything that the router logged about the instance.
+/// Events that Karpenter ignores are only counted in metrics. Older routers did not log deliveries.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
     wanted: Wanted,
-    /// How far back to read, like 30m, 24h or 7d, or from when, like 2026-11-24 or 2026-11-24T03:00:00Z.
+    /// Start of the period to read: an age such as 30m, 24h or 7d, or a time such as 2026-11-24 or 2026-11-24T03:00:00Z.
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = since)]
     since: Since,
     /// Show new events as they happen, until Ctrl-C.
@@ -41,7 +41,7 @@ pub(in crate::cli) struct Args {
     pub(in crate::cli) follow: bool,
 }
 
-/// From when the log is read, in milliseconds of the Unix epoch, and in words.
+/// The start of the period, in milliseconds of the Unix epoch, and in words.
 #[derive(Clone, Debug)]
 struct Since(i64, String);
 
@@ -54,19 +54,19 @@ fn since(text: &str) -> Result<Since, &'static str> {
     let at = |time: i64| Since(time.max(0), format!("since {}", time_text(time)));
     match parse_duration(text).map(ago).or_else(|| parse_time(text).map(at)) {
         Some(since) if since.0 < now() => Ok(since),
-        Some(_) => Err("expected a time that has passed"),
+        Some(_) => Err("expected a time in the past"),
         None => Err("expected a duration like 30m, 24h or 7d, or a time like 2026-11-24 or 2026-11-24T03:00:00Z"),
     }
 }
 
-/// What `--follow` has shown of the log and may read again, by time, and from when the next look reads.
+/// What `--follow` has shown of the log and may read again, by time, and where the next read starts.
 struct Look {
     from: i64,
     shown: BTreeSet<(i64, String)>,
 }
 
 impl Look {
-    /// The lines of a report that were not shown. Forgets those that the next look does not read.
+    /// The lines of a report that were not shown yet. Forgets those that the next read skips.
     fn new_lines(&mut self, report: &EventReport) -> Vec<EventLine> {
         let is_new = |event: &&EventLine| self.shown.insert((event.logged, event.text.clone()));
         let new = report.lines.iter().filter(is_new).cloned().collect();
@@ -77,7 +77,7 @@ impl Look {
     }
 }
 
-/// Shows the events once, or again and again what is new, until a signal.
+/// Shows the events once, or keeps showing new ones until a signal.
 pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     let hub = context.hub().await?;
     let report = read_first(hub, &args).await?;
@@ -116,7 +116,7 @@ async fn read_first(hub: &ConnectedHub<'_>, args: &Args) -> Result<EventReport, 
         Err(fault) => ui.warn_text(&format!("unknown how long the log keeps events: {fault}")),
         Ok(Some(days)) if args.since.0 < now() - i64::from(days) * DAY - DAY / 24 => {
             let from = time_text(now() - i64::from(days) * DAY);
-            ui.warn_text(&format!("the log keeps {days}d; what happened before {from} is unknown"));
+            ui.warn_text(&format!("the log retention is {days}d; events before {from} are unknown"));
         }
         Ok(_) => {}
     }
@@ -125,7 +125,7 @@ async fn read_first(hub: &ConnectedHub<'_>, args: &Args) -> Result<EventReport, 
     let (logged, others): (BTreeSet<_>, _) = clusters.into_iter().partition(is_logged);
     check_names(&survey, &others)?;
     if check_names(&survey, &logged).is_err() {
-        ui.note("the log has events of clusters that are no longer registered", &[]);
+        ui.note("the log has events for clusters that are no longer registered", &[]);
     }
     Ok(report)
 }
@@ -154,11 +154,11 @@ fn show_events(hub: &ConnectedHub<'_>, args: &Args, first: bool, report: EventRe
     if let Some(oldest) = report.lines.first().filter(|_| report.more) {
         period = format!("since {}", time_text(oldest.logged));
         let limit = wanted.limit;
-        ui.warn_text(&format!("there are more events than the newest {limit}, which are shown: see `--limit`"));
+        ui.warn_text(&format!("the limit of {limit} was reached; to show older events, use `--limit`"));
     }
     if report.unreadable > 0 && first {
         let lines = counted(report.unreadable, "line");
-        ui.warn_text(&format!("{lines} of the router's log could not be read"));
+        ui.warn_text(&format!("could not read {lines} of the router's log"));
     }
     if !first {
         ui.result(&text::event_rows(&report.lines, wanted, true, style))?;
@@ -169,7 +169,7 @@ fn show_events(hub: &ConnectedHub<'_>, args: &Args, first: bool, report: EventRe
     }
     if !wanted.names.is_empty() && !wanted.is_story() && !wanted.dropped && !args.follow {
         let command = hub.scope.kibus("events --dropped");
-        let drops = Hint::command("All drops of the bus, also of no known cluster:", command);
+        let drops = Hint::command("All drops on the bus, including those of unknown clusters:", command);
         ui.next_steps(&[drops])?;
     }
     Ok(HubReport::with(&hub.scope, Body::Events(report)))

@@ -9,7 +9,7 @@ const FINDINGS: &str = include_str!("../../../docs/findings.md");
 /// The page of every alarm, whose sections have its name without the bus and the rule.
 const RUNBOOK: &str = include_str!("../../../docs/runbook.md");
 
-/// Explain a finding or an alarm: what it means, what to look at, and what to do. Works without a network.
+/// Explain a finding or an alarm: what it means, what to check, and what to do. Works offline.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// Code of a finding, such as K203, or name of an alarm, such as kibus-dead-letters or dead-letters [default: list both].
@@ -20,7 +20,7 @@ pub(in crate::cli) struct Args {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Topic {
     Code(FindingCode),
-    /// A section of the runbook, with the bus and the cluster that the name of the alarm has.
+    /// A section of the runbook, with the bus and the cluster in the alarm's name.
     Alarm {
         section: &'static str,
         bus: Option<BusName>,
@@ -81,7 +81,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<Report, Err
 }
 
 fn finding(code: FindingCode, names: &Names<'_>) -> Explanation {
-    // Every code has a section, which a test holds.
+    // Every code has a section; a test checks this.
     let section = FINDINGS.split("\n### ").skip(1).find(|section| section.starts_with(code.as_str()));
     let (title, body) = section.and_then(|section| section.split_once('\n')).unwrap_or_default();
     let body = body.split("\n## ").next().unwrap_or(body);
@@ -100,7 +100,7 @@ fn alarm(section: &'static str, names: &Names<'_>) -> Explanation {
     Explanation { code: section, title: format!("{section}: {meaning}"), text }
 }
 
-/// Markdown as plain text: a line for each paragraph, without marks.
+/// Markdown as plain text: one line per paragraph, without markup.
 fn paragraphs(markdown: &str) -> String {
     let mut code_block = false;
     let mut text = String::new();
@@ -127,7 +127,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Puts them in the place of those of the pages, and the commands of other sections in the place of links.
+    /// Replaces the names in the pages with them, and links with the commands for the linked sections.
     fn put_in(&self, text: &str) -> String {
         let lines = text.lines().map(|line| match line.strip_prefix("    ") {
             Some(command) => format!("    {}", self.command(command)),
@@ -152,7 +152,7 @@ impl Names<'_> {
     }
 }
 
-/// The text of links. One within the runbook has the name of its section, which explains it.
+/// The text of links. A link within the runbook becomes the name of its section, which `kibus explain` accepts.
 fn unlinked(line: &str) -> String {
     let Some((before, after)) = line.split_once("](") else { return line.to_owned() };
     let (start, text) = before.rsplit_once('[').unwrap_or((before, ""));

@@ -13,10 +13,10 @@ use crate::ui::{Body, HubReport};
 /// The page with the steps for each tool.
 const PAGE: &str = "docs/terraform.md";
 
-/// Print a cluster or the hub for Terraform or CloudFormation.
+/// Export a cluster or the hub to Terraform or CloudFormation.
 ///
-/// The text is for the current hub: its queue name, key and tags. Export again after a change of these. Only the settings of the
-/// hub, the record and the queue of the cluster are read; nothing is changed.
+/// The output depends on the hub's queue names, key and tags. If these change, export again. Reads only the settings of
+/// the hub, and the record and queue of the cluster; changes nothing.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -25,14 +25,14 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Print what creates the record and the queue of a cluster, and the permission of its controller.
+    /// Print code that creates the record and the queue of a cluster, and the permission for its controller.
     ///
-    /// The tool that applies it owns all three: the record puts the cluster on the bus. Kibus routes events to the queue and checks
+    /// The tool that applies it owns all three; the record registers the cluster on the bus. Kibus routes events to the queue and checks
     /// it, but never changes it.
     Cluster(ClusterArgs),
-    /// Print names and ARNs of the hub, and the names of the queues of clusters, as data.
+    /// Print the names and ARNs of the hub, and the queue names of clusters, as data.
     Hub {
-        /// Language of the text.
+        /// Language of the output.
         #[arg(long, value_enum, default_value = "terraform", value_name = "FORMAT")]
         format: HubFormat,
     },
@@ -43,26 +43,26 @@ struct ClusterArgs {
     /// Name of the EKS cluster.
     #[arg(value_name = "CLUSTER")]
     name: ClusterName,
-    /// Language of the text.
+    /// Language of the output.
     #[arg(long, value_enum, default_value = "terraform", value_name = "FORMAT")]
     format: Format,
     /// Print a Terraform module with variables, for any cluster of the hub.
     #[arg(long, conflicts_with = "controller_role")]
     module: bool,
-    /// Role of the Karpenter controller: a name, a path and name, or an ARN. Without it, the text asks for the name.
+    /// Role of the Karpenter controller: a name, a path and name, or an ARN. Without it, the role name is an input of the output code.
     #[arg(long, value_name = "ROLE")]
     controller_role: Option<RolePattern>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum HubFormat {
-    /// Locals and outputs of Terraform.
+    /// Terraform locals and outputs.
     Terraform,
 }
 
 pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     if matches!(&args.what, What::Cluster(args) if args.format != Format::Terraform && args.module) {
-        return Err(Error::usage("`--module` is for the format terraform only"));
+        return Err(Error::usage("`--module` requires the format terraform"));
     }
     let hub = context.hub().await?;
     let text = match args.what {
@@ -83,10 +83,10 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
 fn own_role(hub: &ConnectedHub<'_>, role: &RolePattern) -> Result<RoleName, Error> {
     let arn = role.arn(&hub.scope, &Default::default()).filter(|_| !role.is_open());
     let own = arn.and_then(|arn| hub.scope.own_role(&arn));
-    own.ok_or_else(|| Error::usage(format!("`{role}` is not a role of account {}", hub.scope.account)))
+    own.ok_or_else(|| Error::usage(format!("`{role}` is not a role in account {}", hub.scope.account)))
 }
 
-/// The text for a cluster. What is to do besides is said on stderr.
+/// The output for a cluster. Further steps go to stderr.
 async fn cluster(hub: &ConnectedHub<'_>, args: &ClusterArgs, role: Option<&RoleName>) -> Result<String, Error> {
     let ConnectedHub { scope, ui, .. } = hub;
     let pass = |survey: &Survey| {
@@ -100,7 +100,7 @@ async fn cluster(hub: &ConnectedHub<'_>, args: &ClusterArgs, role: Option<&RoleN
     let (settings, queue, answer, record) = read?;
     match answer {
         Fact::Unreadable(fault) => {
-            ui.warn_text(&format!("unknown whether something manages the queue already: {fault}"));
+            ui.warn_text(&format!("unknown whether something already manages the queue: {fault}"));
         }
         Fact::Present(_) => existing(hub, args, &queue, record.as_ref()),
         Fact::Absent | Fact::NotAsked => {}
@@ -112,7 +112,7 @@ async fn cluster(hub: &ConnectedHub<'_>, args: &ClusterArgs, role: Option<&RoleN
     })
 }
 
-/// Says what to do about a queue that exists already.
+/// Reports what to do about a queue that already exists.
 fn existing(hub: &ConnectedHub<'_>, args: &ClusterArgs, name: &QueueName, record: Option<&ClusterRecord>) {
     let ConnectedHub { scope, ui, .. } = hub;
     match record {
@@ -121,8 +121,8 @@ fn existing(hub: &ConnectedHub<'_>, args: &ClusterArgs, name: &QueueName, record
         Some(record) if record.has_own_queue() => {}
         _ => {
             return ui.warn_text(&format!(
-                "queue `{name}` exists, and something else manages it: two owners undo each other's changes. Release it there \
-                 first; {PAGE} has the steps"
+                "queue `{name}` exists and something else manages it: two owners would undo each other's changes. \
+                Release it there first; {PAGE} has the steps"
             ));
         }
     }
@@ -145,7 +145,7 @@ fn existing(hub: &ConnectedHub<'_>, args: &ClusterArgs, name: &QueueName, record
         Format::CloudFormation => Hint::text(format!("{text}; {PAGE} has the steps")),
     });
     ui.warn(&Hint::command(
-        "once it is applied, kibus no longer changes the queue. To see what kibus has left then:",
+        "once this is applied, kibus no longer changes the queue. To see what is left from kibus:",
         scope.kibus(format!("verify {}", args.name)),
     ));
 }

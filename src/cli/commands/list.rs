@@ -11,8 +11,8 @@ use crate::ui::{HubReport, text};
 
 /// List the buses of this account and Region, and the clusters of each.
 ///
-/// With --bus on the command line, lists only this bus. With -q, prints only names, one per line: those of the buses, or with
-/// --bus those of the clusters of this bus.
+/// With --bus on the command line, lists only that bus. With -q, prints only names, one per line: bus names or, with
+/// --bus, the names of its clusters.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {}
 
@@ -24,7 +24,7 @@ pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<Vec<HubReport>
     };
     let (mut buses, unknown) = found.map_err(|fault| Message::unread(&hub.scope, [("the buses".into(), &fault)]))?;
     if let Some(fault) = unknown {
-        hub.ui.warn_text(&format!("a bus that has lost its settings may be missing here: {fault}"));
+        hub.ui.warn_text(&format!("buses that have lost their settings may be missing from this list: {fault}"));
     }
     buses.retain(|bus| !hub.names_bus || *bus == hub.scope.bus);
     let hubs: Vec<ConnectedHub<'_>> = buses.into_iter().map(|bus| hub.of_bus(bus)).collect();
@@ -32,7 +32,7 @@ pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<Vec<HubReport>
     let (mut reports, mut known) = (Vec::new(), Vec::new());
     for (hub, survey) in hubs.iter().zip(join_all(surveys).await) {
         match survey?.1 {
-            // A bus without a hub: only other resources have its tag.
+            // A bus without a hub: only other resources carry its tag.
             Err(blocked) if blocked.is_no_hub() => {}
             // A bus that cannot be read does not hide the others.
             Err(blocked) => reports.push(hub.failed(Error::from(blocked))),
@@ -57,7 +57,7 @@ pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<Vec<HubReport>
     Ok(reports)
 }
 
-/// What there is none of, if no bus is found.
+/// What was not found, if there is no bus.
 fn none_of(hub: &ConnectedHub<'_>) -> String {
     let Scope { bus, region, account, .. } = &hub.scope;
     let buses = if hub.names_bus { format!("bus `{bus}`") } else { "buses".to_owned() };

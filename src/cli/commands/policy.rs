@@ -17,15 +17,15 @@ use crate::ui::{Body, HubReport};
 
 /// The options of a document for a controller, by their flags.
 const OF_READERS: &[&str] = &["kms-key", "queue-name"];
-/// Those of the router's document.
+/// The options of the router's document.
 const OF_ROUTERS: &[&str] = &["kms-key", "queue-name", "tag-conditions", "notify"];
-/// Those of the operator's document.
+/// The options of the operator's document.
 const OF_OPERATORS: &[&str] = &["tag", "kms-key", "permissions-boundary", "role-path", "queue-name", "tag-conditions"];
-/// Those of an operator's document who may change nothing.
+/// The options of the document for a read-only operator.
 const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-name"];
-/// Those of the document for a drill.
+/// The options of the document for a drill.
 const OF_DRILLS: &[&str] = &["tag", "permissions-boundary", "role-path"];
-/// Those of the document for clusters.
+/// The options of the document for clusters.
 const OF_CLUSTERS: &[&str] = &["kms-key", "queue-name", "tag-conditions"];
 
 /// Print the least-privilege IAM policy of an operator, the router or a controller.
@@ -40,10 +40,10 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Party {
-    /// Policy for an operator, who runs kibus.
+    /// Policy for an operator: anyone who runs kibus.
     #[command(mut_args = |arg| shows_of_hub(OF_OPERATORS, arg))]
     Operator {
-        /// Print the additional document for a purpose instead of that of the hub; attach both.
+        /// Print the additional document for a purpose instead of the hub document; attach both.
         #[arg(long = "for", value_enum, value_name = "PURPOSE")]
         purpose: Option<Purpose>,
         /// Allow only what `verify` and `status` read. `verify --probe` needs more.
@@ -74,11 +74,11 @@ enum Party {
 /// Which controller roles the document for clusters names.
 #[derive(Debug, clap::Args)]
 struct RoleFlags {
-    /// With `--for clusters`: clusters whose controller roles the document has [default: those with a record]. Without a record,
-    /// a role is found by the usual names.
+    /// With `--for clusters`: clusters whose controller roles to include [default: all registered clusters]. For other
+    /// clusters, kibus searches for the usual role names.
     #[arg(value_name = "CLUSTER", requires = "purpose")]
     clusters: Vec<ClusterName>,
-    /// With `--for clusters`: a controller role, as a name, a path and name, or an ARN; repeat for more. With `*`, a pattern.
+    /// With `--for clusters`: a controller role, as a name, a path and name, or an ARN; repeatable. With `*`, a pattern.
     #[arg(long = "controller-role", value_name = "ROLE", requires = "purpose")]
     roles: Vec<RolePattern>,
 }
@@ -93,14 +93,15 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
             if let Some(role) = operator_policy::own_role(&hub.scope, &known.options, &roles) {
                 let sentence = format!("`{role}` matches a role that kibus creates, which is not a controller role");
                 return Err(Error::usage(sentence).hint(
-                    "name controller roles, or a narrower pattern: this document requires no permissions boundary",
+                    "name controller roles, or use a narrower pattern: this document does not require a permissions boundary",
                 ));
             }
             if let Some(most) = operator_policy::fitting(&hub.scope, &known.options, &roles) {
                 let count = roles.len();
-                let sentence = format!("{count} controller roles do not fit into one managed policy: {most} do");
+                let sentence =
+                    format!("{count} controller roles do not fit into one managed policy; the maximum is {most}");
                 return Err(Error::usage(sentence).hint(
-                    "name fewer clusters, and attach a document for each part of them; or pass a pattern with \
+                    "split the clusters over several documents, and attach each; or pass a pattern with \
                      --controller-role",
                 ));
             }
@@ -112,7 +113,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
             }
         }
         Party::Operator { roles: RoleFlags { clusters, roles }, .. } if !clusters.is_empty() || !roles.is_empty() => {
-            return Err(Error::usage("clusters and controller roles are in the document of `--for clusters` only"));
+            return Err(Error::usage("clusters and controller roles require `--for clusters`"));
         }
         Party::Operator { purpose: Some(purpose), read_only, given, .. } => {
             let options = match purpose {
@@ -158,8 +159,8 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     Ok(HubReport::with(&hub.scope, Body::Policy(document)))
 }
 
-/// Leaves the other options of a hub out of the help. They are accepted, so that a pipeline can pass to every command what it
-/// passes to `bootstrap-hub`.
+/// Hides the other options of a hub in the help. They are accepted, so that a pipeline can pass the options of
+/// `bootstrap-hub` to every command.
 fn shows_of_hub(shown: &[&str], arg: clap::Arg) -> clap::Arg {
     let of_hub = <HubOptions as clap::Args>::augment_args(clap::Command::new(""));
     let is_of_hub = of_hub.get_arguments().any(|option| option.get_id() == arg.get_id());
@@ -167,7 +168,7 @@ fn shows_of_hub(shown: &[&str], arg: clap::Arg) -> clap::Arg {
     if is_shown { arg } else { arg.hide(true) }
 }
 
-/// Reads the settings, and prints those that the document depends on and that the command line does not replace.
+/// Reads the settings, and prints those that the document depends on and that the command line does not override.
 async fn known(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Result<Settings, Error> {
     let survey = stages::survey(hub, |_| Query::default(), |_| ()).await?.0;
     let parameter = ResourceId::Parameter(hub.scope.settings_parameter());
@@ -176,12 +177,12 @@ async fn known(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Resu
         Saved::Absent => Settings::default(),
         Saved::Unreadable(_) => {
             hub.ui.warn_text(&format!(
-                "{parameter} could not be read: the document uses the options given and the defaults"
+                "{parameter} could not be read: the document uses the given options and the defaults"
             ));
             Settings::default()
         }
         Saved::Bad(bad) => {
-            hub.ui.warn_text(&format!("{parameter} is not used: {bad}"));
+            hub.ui.warn_text(&format!("{parameter} is ignored: {bad}"));
             Settings::default()
         }
     };
@@ -198,7 +199,7 @@ async fn known(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Resu
     Ok(known)
 }
 
-/// The same for a document about all cluster queues.
+/// Reads and prints the settings for a document about all cluster queues.
 async fn known_for_queues(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Result<Settings, Error> {
     let known = known(hub, given, used).await?;
     match unnamed_queues(&hub.scope, &known.options) {
@@ -207,7 +208,7 @@ async fn known_for_queues(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&st
     }
 }
 
-/// The document, with a statement for the old keys of the hub, which are printed.
+/// The document, with a statement for the old keys of the hub, which it also prints.
 fn with_old_keys(hub: &ConnectedHub<'_>, of: KeyUse, settings: &Settings, to: Document) -> Document {
     let mut keys = settings.old_keys();
     keys.retain(|key| Some(key) != settings.options.key());
@@ -220,14 +221,14 @@ fn with_old_keys(hub: &ConnectedHub<'_>, of: KeyUse, settings: &Settings, to: Do
 }
 
 impl RoleFlags {
-    /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
+    /// The ARNs of the roles, or patterns of ARNs. Warns about what a pattern opens, and what is unknown.
     async fn arns(&self, hub: &ConnectedHub<'_>) -> Result<BTreeSet<String>, Error> {
         let known = match role_arns(&hub.cloud).await {
             Ok(roles) => roles,
             Err(fault) => {
                 hub.ui.warn_text(&format!(
-                    "the roles could not be listed, so roles of clusters are not found, and a role given by its name has \
-                     the path `/` in the document: {fault}"
+                    "the roles could not be listed, so roles of clusters were not found, and roles given by name are \
+                    assumed to have the path `/`: {fault}"
                 ));
                 BTreeMap::new()
             }
@@ -236,8 +237,8 @@ impl RoleFlags {
         for role in &self.roles {
             if role.is_open() {
                 hub.ui.warn_text(&format!(
-                    "`{role}` may match roles that are not controllers, also under other paths, because `*` matches `/`: \
-                     with iam:PutRolePolicy, an operator can give each of them any permission"
+                    "`{role}` may match roles that are not controllers, even under other paths, because `*` matches \
+                    `/`: with iam:PutRolePolicy, an operator can grant each of them any permission"
                 ));
             }
             arns.insert(role.arn(&hub.scope, &known).ok_or_else(|| {
@@ -255,14 +256,14 @@ impl RoleFlags {
         }
         if arns.is_empty() {
             hub.ui.warn(&Hint::command(
-                "the document has no controller role. Name the clusters that will be added, unless another team manages IAM:",
+                "the document contains no controller role. Unless another team manages IAM, name the clusters that will be added:",
                 hub.scope.kibus("policy operator --for clusters NAME"),
             ));
         }
         Ok(arns)
     }
 
-    /// The roles found for named clusters without a recorded one. A role that may be another cluster's is not used.
+    /// The roles found for named clusters without a recorded role. A role that may belong to another cluster is not used.
     fn found(
         &self,
         hub: &ConnectedHub<'_>,
@@ -283,20 +284,20 @@ impl RoleFlags {
         roles
     }
 
-    /// The recorded controller roles of the named clusters, or of all, as far as they can be read. Prints those for the document.
+    /// The recorded controller roles of the named clusters, or of all clusters, as far as they can be read. Prints them.
     async fn recorded(&self, hub: &ConnectedHub<'_>) -> Result<BTreeMap<ClusterName, BTreeSet<RoleName>>, Error> {
         let guess = |_: &Survey| Query { records: true, ..Query::default() };
         let (survey, mut roles) = stages::survey(hub, guess, recorded_roles).await?;
         if let Some(fault) = survey.records().fault() {
             hub.ui.warn_text(&format!(
-                "the records of clusters could not be read, so the document may lack their controller roles: {fault}"
+                "the cluster records could not be read, so the document may lack their controller roles: {fault}"
             ));
         }
         roles.retain(|cluster, _| self.clusters.is_empty() || self.clusters.contains(cluster));
         if !roles.is_empty() {
             let lines =
                 roles.iter().flat_map(|(cluster, roles)| roles.iter().map(move |role| format!("{cluster}: {role}")));
-            hub.ui.note("Controller roles in this document, from the records of clusters:", &lines.collect::<Vec<_>>());
+            hub.ui.note("Controller roles in this document, from the cluster records:", &lines.collect::<Vec<_>>());
         }
         Ok(roles)
     }

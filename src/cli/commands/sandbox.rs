@@ -32,7 +32,7 @@ enum SandboxCommand {
     Up,
     /// Print the variables that point SDKs and the AWS CLI at the sandbox: eval "$(kibus sandbox env)".
     ///
-    /// Version 1 of the AWS CLI ignores them for `aws sqs`, which needs --endpoint-url "$AWS_ENDPOINT_URL" too.
+    /// Version 1 of the AWS CLI ignores them for `aws sqs`, which also needs --endpoint-url "$AWS_ENDPOINT_URL".
     Env,
     /// Send an event about an instance to the default event bus of the sandbox, as AWS does.
     Send(SendArgs),
@@ -45,7 +45,7 @@ struct SendArgs {
     /// Kind of event.
     #[arg(value_parser = signal(None))]
     signal: Signal,
-    /// Instance, or cluster: kibus then launches a Spot instance with the tags of its Karpenter.
+    /// Instance id, or cluster: kibus then launches a Spot instance with the cluster's Karpenter tags.
     #[arg(value_name = "CLUSTER|INSTANCE")]
     about: ClusterName,
 }
@@ -64,7 +64,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<Report, Err
     Ok(Report::default())
 }
 
-/// Ends only with an error: a signal, or that of a server that exits.
+/// Ends only with an error: from a signal, or from the server when it exits.
 async fn up(ui: &Ui) -> Result<(), Error> {
     let mut server = Sandbox::open()?.up(&|step| ui.note(step, &[])).await?;
     let url = server.endpoint().url();
@@ -81,7 +81,7 @@ async fn env(ui: &Ui) -> Result<HublessBody, Error> {
     Ok(HublessBody::Environment(Environment { set, unset: variables.unset }))
 }
 
-/// What a shell runs to change its variables.
+/// The commands that a shell runs to change its variables.
 fn script(variables: &ShellVariables) -> String {
     let set = variables.set.iter().map(|(name, value)| format!("export {name}={}", quoted(value)));
     let unset = variables.unset.iter().map(|name| format!("unset {name}"));
@@ -101,7 +101,7 @@ async fn send(SendArgs { signal, about }: SendArgs, context: &Context<'_>) -> Re
     };
     let Some(id) = endpoint.send_event(scope.region.as_str(), subject, &event).await? else {
         return Err(Error::failed(format!("instance `{about}` does not exist in {} of the sandbox", scope.region))
-            .hint("with the name of a cluster, kibus launches an instance"));
+            .hint("if you pass a cluster name instead, kibus launches an instance"));
     };
     context.ui.result(&format!("Sent {} about {id}{what}.", signal.detail_type()))
 }
@@ -141,10 +141,10 @@ const DEMO: [(&str, &str, &[&str]); 11] = [
     ("", "teardown --yes", &["Deleted 19 in "]),
 ];
 const EVENTS: &str = "events";
-/// How long the events may take.
+/// How long the events can take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Runs the demo. Fails at the first command that fails or does not write what it should.
+/// Runs the demo. Fails at the first command that fails or does not write the expected output.
 async fn demo(ui: &Ui) -> Result<(), Error> {
     let server = Sandbox::open()?.start_with_clusters(&|step| ui.note(step, &[])).await?;
     let mut instance = String::new();
@@ -173,7 +173,7 @@ async fn demo(ui: &Ui) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a kibus command in the sandbox with this home, and gives what it writes to stdout.
+/// Runs a kibus command in the sandbox with this home, and returns its stdout.
 async fn kibus(command: &str, home: &Path) -> Result<String, Error> {
     let failed = |e: std::io::Error| Error::failed(format!("cannot run `kibus {command}`: {e}"));
     let mut kibus = Command::new(std::env::current_exe().map_err(failed)?);

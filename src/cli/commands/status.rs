@@ -7,11 +7,11 @@ use crate::reconcile::status::status;
 use crate::reconcile::{Check, Target};
 use crate::ui::{Body, HubReport, text};
 
-/// Show on one screen what flows, what is wrong, and what to do first; change nothing.
+/// Show traffic, problems and the first steps to take on one screen; change nothing.
 ///
-/// The findings are those of `kibus verify` without the self-test of the router and without probes, and do not change the exit
-/// code. It is 1 if the hub or a queue could not be read. Metrics and the log are waited for two seconds; what they do not
-/// tell is `?`.
+/// Shows the findings of `kibus verify`, but runs no router self-test and sends no probes. Findings do not change the
+/// exit code, which is 1 if the hub or a queue could not be read. Waits up to two seconds for metrics and the log; `?`
+/// marks unknown values.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// Names of EKS clusters to show, with their last events [default: all clusters].

@@ -14,15 +14,15 @@ use crate::ui::{HubReport, text};
 /// Check the hub and its clusters for drift; change nothing.
 ///
 /// Runs the self-test of the live router, which sends a message to the probe queue. Each finding has a code, which
-/// `kibus explain CODE` describes. -v shows what each means, and what differs. Exits with 2 if findings need work
-/// (critical, error), with 0 if there are only warnings or none, and with 1 if something could not be read.
+/// `kibus explain CODE` describes. -v shows the meaning of each finding, and the differences. Exits with 2 for critical
+/// findings or errors, with 0 for warnings or no findings, and with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Names of EKS clusters to check, besides the hub [default: all].
+    /// Names of EKS clusters to check, in addition to the hub [default: all].
     #[arg(value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// Send a probe to each cluster, and check that Karpenter reads it; without NAMEs, also one through the bus. Takes up to
-    /// 150 seconds. A look at a queue hides its messages for a second.
+    /// Send a probe to each cluster, and check that Karpenter reads it; without NAMEs, also send one through the bus.
+    /// Takes up to 150 seconds. Each look at a queue hides its messages for a second.
     #[arg(long)]
     probe: bool,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     let hub = context.hub().await?;
     let mut target = Target::keep(args.names);
     let survey = stages::survey_for(hub, &target).await?;
-    // Before what takes long: a router file that cannot be used ends the check.
+    // Before the slow steps: an unusable router file ends the check.
     args.router.complete(hub.ui, &mut target, &survey)?;
     target.check = if args.probe { Check::Probe } else { Check::Test };
     let pass = |survey: &Survey| reconcile(survey, &target);
@@ -66,7 +66,7 @@ fn probed(survey: &Survey) -> impl Iterator<Item = &Probed> {
 }
 
 fn show_findings(hub: &ConnectedHub<'_>, survey: &Survey, intent: &Intent) -> Result<(), Error> {
-    // A record that cannot be used is one of a cluster too.
+    // An unusable record also counts as a cluster.
     let unusable = |finding: &&Message| finding.code == Some(FindingCode::RecordUnusable);
     let found = intent.findings.iter().filter(unusable).filter_map(|finding| finding.cluster.as_ref());
     let names: BTreeSet<_> = intent.clusters.iter().map(|cluster| &cluster.name).chain(found).collect();

@@ -47,7 +47,7 @@ pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<Report, Error>
     Ok(HublessBody::Build(build).into())
 }
 
-/// The embedded routers, or which file is used instead.
+/// The embedded routers, or the file that is used instead.
 fn embedded(routers: &[EmbeddedRouter]) -> String {
     if routers.is_empty() {
         let beside = package::beside_executable();

@@ -1,4 +1,4 @@
-//! Dead letters treated on a fake queue: whatever fails, no message is lost that the router has not cleared.
+//! Dead letters processed on a fake queue: whatever fails, no message is lost unless the router has cleared it.
 
 use std::sync::Mutex;
 
@@ -13,11 +13,11 @@ struct FakeQueue {
     hidden: Mutex<BTreeSet<String>>,
     /// The length of each text.
     body: usize,
-    /// Whether each message is visible again as soon as all others were received.
+    /// Whether each message becomes visible again as soon as all others were received.
     returns: bool,
     routed: Mutex<Vec<String>>,
     calls: Mutex<usize>,
-    /// The call that fails, and all after it.
+    /// The call from which on all calls fail.
     fails_at: Option<usize>,
 }
 
@@ -34,7 +34,7 @@ impl FakeQueue {
         (!fails).then_some(()).ok_or_else(|| Fault::new(FaultKind::Unreachable, "sqs:Call", "no answer"))
     }
 
-    /// What SQS still has, visible or hidden.
+    /// The messages that SQS still has, visible or hidden.
     fn kept(&self) -> BTreeSet<String> {
         let hidden = self.hidden.lock().unwrap().clone();
         self.visible.lock().unwrap().iter().cloned().chain(hidden).collect()
@@ -76,7 +76,7 @@ impl DeadLetters for FakeQueue {
         let ids = records.iter().map(|record| record["messageId"].as_str().unwrap().to_owned());
         let (bad, good): (Vec<_>, Vec<_>) = ids.partition(|id| id.starts_with("bad"));
         self.routed.lock().unwrap().extend(good);
-        // The router has worked even if its answer is lost.
+        // The router has processed the messages even if its answer is lost.
         self.call()?;
         let failures: Vec<_> = bad.iter().map(|id| json!({ "itemIdentifier": id })).collect();
         Ok(json!({ "batchItemFailures": failures }).to_string().into_bytes())
@@ -100,7 +100,7 @@ fn left(treated: &Treated) -> BTreeSet<String> {
     left.map(|(id, _)| id.clone()).collect()
 }
 
-/// Treats these letters; nobody asks to stop.
+/// Processes these letters, without a stop.
 async fn treated(queue: &FakeQueue, treatment: Treatment, shown: &[String]) -> Treated {
     treat(queue, &scope(), treatment, set(shown), &watch::channel(false).1).await
 }
@@ -147,7 +147,7 @@ async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
             };
             assert!(is_so, "{fails_at}: {id} is {result:?}");
         }
-        // Repeated after the messages are visible again, it finishes.
+        // A repeated run, after the messages are visible again, finishes.
         let rest: Vec<String> = kept.into_iter().collect();
         let again = FakeQueue::of(&rest);
         let treated = self::treated(&again, Treatment::Redrive, &rest).await;
@@ -162,7 +162,7 @@ async fn others_messages_do_not_keep_it_forever() {
     let gone = ids("gone", 1);
     let treated = treated(&queue, Treatment::Purge, &gone).await;
     assert_eq!((left(&treated), queue.kept()), (set(&gone), set(&unseen)));
-    // Nobody knows whether it is gone.
+    // It is unknown whether it is gone.
     assert_eq!(treated.fault, Some(crowded()));
 }
 
@@ -175,13 +175,13 @@ async fn large_messages_are_routed_in_several_invocations() {
     assert_eq!((treated.done(), treated.fault, queue.kept(), routed), (25, None, BTreeSet::new(), 25));
 }
 
-/// Each result, as the document has it.
+/// Each result, as it appears in the document.
 #[test]
 fn each_dead_letter_has_its_result() {
     use Treatment::{Purge, Redrive};
 
     let fault = || Fault::new(FaultKind::Unreachable, "x:Call", "no answer");
-    // As the router says it.
+    // As the router reports it.
     let decisions = |decisions: Value| {
         let answer = json!({"batchItemFailures": [], "decisions": {"m": decisions}}).to_string();
         let mut answer = RouterAnswer::read(answer.as_bytes(), &["m"]);
@@ -195,10 +195,10 @@ fn each_dead_letter_has_its_result() {
     let denied = decisions(json!([{"decision": "retried", "reason": "queue denied", "cluster": "base"}]));
     let new = |reason: String| LetterResult::new(LetterStatus::Failed, Some(reason), &[]);
     let deleted = LetterResult::of_delete;
-    let not_deleted = "routed or dropped, and not deleted: x:Call: no answer";
+    let not_deleted = "routed or dropped, but not deleted: x:Call: no answer";
     let retried = "the router returned it: retried: queue denied, for cluster base";
     let routed_to = "routed to base; dropped: unregistered, for cluster other";
-    let silent = "routed or dropped: this router does not say";
+    let silent = "routed or dropped: this router does not report which";
     for (result, status, reason, clusters) in [
         (deleted(Redrive, &[], &Ok(())), "routed-or-dropped-and-deleted", Some(silent), &[][..]),
         (deleted(Redrive, &routed, &Ok(())), "routed-and-deleted", Some(routed_to), &["base"]),

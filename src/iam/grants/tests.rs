@@ -1,4 +1,4 @@
-//! What policies grant, in cases.
+//! What policies grant, case by case.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::model::{
     scope::tests::{scope, scope_in},
 };
 
-/// A statement about a queue, under a condition unless that is null.
+/// A statement about a queue, with a condition unless that is null.
 fn of_queue(effect: &str, principal: &Value, actions: Value, condition: Value) -> Value {
     let statement = json!({"Effect": effect, "Principal": principal, "Action": actions, "Resource": "*"});
     if condition.is_null() { statement } else { with(&statement, "Condition", condition) }
@@ -101,7 +101,7 @@ fn what_a_policy_opens_is_foreign_of_a_service_or_unclear() {
         ("all but some actions", but_delete, "unclear A"),
         ("Karpenter's denial", denies("sqs:*", when("Bool", "aws:SecureTransport", false)), ""),
     ] {
-        // What kibus would write opens nothing, whatever it is called.
+        // What kibus would write opens nothing, whatever its Sid is.
         let wanted = with(&denies("sqs:*", when("Bool", "aws:SecureTransport", "false")), "Sid", json!("KibusTlsOnly"));
         let found = openings(&document(json!([statement])), &document(json!([wanted])), &own.parse().unwrap());
         let words = found.into_iter().map(|opening| match opening {

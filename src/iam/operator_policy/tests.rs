@@ -1,4 +1,4 @@
-//! What an operator may do. `tests/permissions.rs` proves that each document is enough, and that each action in it is called.
+//! What an operator can do. `tests/permissions.rs` proves that each document is enough, and that each action in it is called.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -56,8 +56,8 @@ fn allowed(document: &Document) -> BTreeSet<String> {
     statements.iter().flat_map(|statement| texts(&statement["Action"])).collect()
 }
 
-/// Actions in no document of an operator: of controllers, of rules and of the router; one for the demo, which is root in its own
-/// sandbox; one that no command calls; and one that requires no permission.
+/// Actions that are not in any operator document: those of controllers, of rules and of the router; one for the demo,
+/// which is root in its own sandbox; one that no command calls; and one that requires no permission.
 const WITHOUT: [&str; 8] = [
     "sqs:GetQueueUrl",
     "sqs:SendMessage",
@@ -87,7 +87,7 @@ fn only_what_has_no_name_is_allowed_on_everything() {
     assert_eq!(actions.collect::<Vec<_>>(), ["cloudwatch:GetMetricData", "lambda:CreateEventSourceMapping"]);
 }
 
-/// A request without the key meets such a condition, so it may stand only where AWS always sends the key, or where its
+/// A request without the key meets such a condition, so it is allowed only where AWS always sends the key, or where its
 /// absence has a meaning: a queue without a tag.
 #[test]
 fn few_conditions_hold_for_a_request_without_their_key() {
@@ -116,7 +116,7 @@ fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
         let resources = statements.iter().flat_map(|statement| texts(&statement["Resource"]));
         let patterns: BTreeSet<String> = resources.filter(|arn| arn.contains(":sqs:") && arn.contains('*')).collect();
         let clusters = scope.queues_arn(&HubOptions::default().queue_template());
-        assert_eq!(patterns, [clusters].into(), "`kibus-hub*` has the queues of the bus `kibus-hub`");
+        assert_eq!(patterns, [clusters].into(), "`kibus-hub*` covers the queues of the bus `kibus-hub`");
     }
 }
 
@@ -138,7 +138,7 @@ fn the_document_of_a_hub_fits_into_a_managed_policy() {
     }
 }
 
-/// The page has the number for the longest names.
+/// The page states the number for the longest names.
 #[test]
 fn the_document_of_clusters_says_how_many_roles_fit() {
     let scope = Scope { bus: "a2345678901234567890".parse().unwrap(), ..scope_in("aws-us-gov", "us-gov-west-1") };
@@ -163,7 +163,7 @@ fn that_name(document: &Document, action: &str) -> Vec<Value> {
     document.statements().into_iter().filter(names).cloned().collect()
 }
 
-/// M13: what the condition key holds for a mapping to an alias is documented nowhere.
+/// M13: it is not documented what the condition key contains for a mapping to an alias.
 #[test]
 fn a_mapping_may_be_changed_whichever_arn_of_its_function_aws_compares() {
     let function = scope().function_arn(&scope().router_function());
@@ -197,7 +197,7 @@ fn only_the_routers_role_is_passed_and_only_to_lambda() {
     assert_eq!(that_name(&of_clusters(0), "iam:ListRolePolicies"), Vec::<Value>::new());
 }
 
-/// `rule/kibus-*` has the rules of the bus `kibus-prod` too.
+/// `rule/kibus-*` also covers the rules of the bus `kibus-prod`.
 #[test]
 fn every_rule_is_named_and_reads_no_other_source() {
     let arn = |signal: Signal| scope().rule_arn(&scope().rule(signal));

@@ -46,8 +46,8 @@ fn the_parameter_has_the_settings_and_all_resources_are_tagged() {
     assert_eq!(parameter.unwrap().as_parameter().unwrap().settings(), Some(&options.into()));
 }
 
-/// M8, M3: Lambda waits for no window, which a batch of more than ten would need. M10: a message that is received and cannot be
-/// passed on comes nearer to the dead letters.
+/// M8, M3: Lambda waits for no batching window, which a batch of more than ten would need. M10: a message that is
+/// received but cannot be passed on is one receive closer to becoming a dead letter.
 #[test]
 fn a_message_waits_for_no_batch_and_no_more_invocations_are_started_than_are_reserved() {
     for (reserved, maximum) in [

@@ -75,8 +75,9 @@ fn help_names_every_default() {
     let command = <HubOptions as clap::Args>::augment_args(clap::Command::new("kibus"));
     let of = HubOptions::default();
     let defaults = format!(
-        "retention={}, role-path={}, queue-name={}, memory={}, arch={}, log-retention={}, cluster-metrics={}, rebalance=false, \
-         alarms=false, heartbeat=with alarms, dashboard=false, reader-alarms=false, tag-conditions=by Region",
+        "retention={}, role-path={}, queue-name={}, memory={}, arch={}, log-retention={}, cluster-metrics={}, \
+         rebalance=false, alarms=false, heartbeat=with alarms, dashboard=false, reader-alarms=false, \
+         tag-conditions=depends on the Region",
         of.retention(),
         of.role_path(),
         of.queue_template(),
@@ -118,7 +119,7 @@ fn tags_of_users_are_checked() {
     }
 }
 
-/// What is typed, and what it means; nothing if it is refused.
+/// The typed value, and its meaning; nothing if it is refused.
 #[test]
 fn numbers_have_bounds() {
     let check = |pairs: &str, read: fn(&str) -> Option<u32>| {

@@ -41,7 +41,7 @@ fn an_old_key_has_a_statement_of_its_own() {
         let mut both = with_old_keys(policy, KeyUse::Route, &scope(), &old);
         assert!(all_ours(&both));
         assert_eq!(allowed_keys(&both), current.into_iter().chain(old.clone()).collect());
-        // What is no ARN of a key is not kept, and what others allow is no key of kibus.
+        // Values other than key ARNs are not kept, and a key that other statements allow is not a kibus key.
         let statements = both.value_mut()["Statement"].as_array_mut().unwrap();
         let last = statements.len() - 1;
         statements[last]["Resource"] = json!(["*", key_of(2).as_str(), "alias/x"]);

@@ -33,12 +33,12 @@ fields! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alarm {
     pub name: AlarmName,
-    /// The request that makes it, without its name and its tags: a call replaces all of it.
+    /// The request that creates it, without its name and its tags: a call replaces all of it.
     pub definition: Document,
     pub tags: Tags,
 }
 
-/// The member with the time that a new or changed alarm has until it judges missing data (CloudWatch API reference,
+/// The member with the grace period before a new or changed alarm evaluates missing data (CloudWatch API reference,
 /// `PutMetricAlarm`).
 pub const WARM_UP: &str = "WarmUpConfiguration";
 
@@ -58,10 +58,10 @@ impl Particulars for Alarm {
             return vec![follows_record()];
         }
         let mapping = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
-        vec![Tie::Needs.to(mapping, "an alarm on a hub that does not work yet, or no longer, wakes somebody")]
+        vec![Tie::Needs.to(mapping, "an alarm on a hub that does not work yet, or no longer works, would page someone")]
     }
 
-    /// Where CloudWatch has no warm-up yet, it ignores the member, and answers without it.
+    /// Where CloudWatch does not support the warm-up yet, it ignores and does not return the member.
     fn comparable(&self, observed: &Resource) -> Option<Resource> {
         let mut without = self.clone();
         without.definition.value_mut().as_object_mut()?.remove(WARM_UP)?;

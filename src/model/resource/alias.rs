@@ -1,4 +1,4 @@
-//! The alias that the event source mapping points to, and the versions that it can be rolled back to.
+//! The alias that the event source mapping points to, and the versions available for rollback.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::particulars::{Edge, Field, Ownership, Particulars, Tie, field, field_
 use crate::model::{FunctionName, Scope};
 
 field_names! {
-    /// The fields of an alias beside those of the version that it points to.
+    /// The fields of an alias, in addition to those of the version that it points to.
     AliasField {
         Shares = "shares",
         Version = "version",
@@ -31,12 +31,12 @@ pub struct Alias {
     pub shares: BTreeSet<String>,
     /// The existing versions that kibus published.
     pub versions: BTreeSet<u64>,
-    /// The revision that was read. Lambda makes a new one with each change.
+    /// The revision that was read. Lambda creates a new revision with each change.
     pub revision: Option<String>,
 }
 
 impl Alias {
-    /// The versions that it can be rolled back to, the latest first. A version that failed its self-test was deleted.
+    /// The versions available for rollback, latest first. A version that failed its self-test was deleted.
     pub fn before(&self) -> Vec<u64> {
         let earlier = self.versions.iter().rev().copied();
         earlier.filter(|number| Some(*number) < self.version).collect()
@@ -48,7 +48,7 @@ impl Alias {
         latest.filter(|latest| self.version.is_some_and(|version| version < *latest))
     }
 
-    /// The version that a rollback makes live: `to`, or the one before the live version.
+    /// The version that a rollback makes live: `to`, or the version before the live one.
     pub fn rollback_target(&self, to: Option<u64>) -> Result<u64, NoRollbackVersion> {
         let before = self.before();
         let found = match to {
@@ -66,12 +66,12 @@ impl Alias {
             version,
             moves_to,
             shares,
-            versions: _, // a plan that moves the alias decides on them
+            versions: _, // decided by the plan that moves the alias
             revision: _, // each change has its own
         } = self;
         let mut fields = settings.fields();
         fields.push(field(AliasField::Shares, shares.clone()));
-        // Without a version to move to, any number is right.
+        // Without a version to move to, any number is correct.
         let moves = moves_to.filter(|to| Some(*to) != *version);
         fields.push(field(AliasField::Version, moves.map(|version| version.to_string())));
         fields
@@ -117,7 +117,7 @@ impl Particulars for Alias {
 pub struct NoRollbackVersion {
     pub requested: Option<u64>,
     pub kept: Vec<u64>,
-    /// The version that was live before the rollback that is kept.
+    /// The version that was live before the current rollback.
     pub rolled_back_from: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! The calls to AWS in one table: the action that IAM checks, and whether it reads. An action is written here and nowhere else.
-//! The documents of an operator are templates, which the tests compare with this table; the pace and the log of calls read it.
+//! The calls to AWS in one table: the action that IAM checks, and whether it reads. Actions are listed only here. The
+//! operator documents are templates, which the tests compare with this table; the pacing and logging of calls use it.
 
 use super::Kind;
 
@@ -12,7 +12,7 @@ pub struct ApiCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,
-    /// It reads, and only commands that change something make it.
+    /// A read that only changing commands make.
     ReadForChange,
     Change,
 }
@@ -37,7 +37,7 @@ macro_rules! calls {
 
 calls! {
     ssm {
-        // AWS asks for it beside a create with tags.
+        // AWS requires it for a create with tags.
         ADD_TAGS_TO_RESOURCE = "ssm:AddTagsToResource", Change;
         DELETE_PARAMETER = "ssm:DeleteParameter", Change;
         DELETE_PARAMETERS = "ssm:DeleteParameters", Change;
@@ -57,7 +57,7 @@ calls! {
         LIST_DEAD_LETTER_SOURCE_QUEUES = "sqs:ListDeadLetterSourceQueues", Read;
         LIST_QUEUE_TAGS = "sqs:ListQueueTags", Read;
         LIST_QUEUES = "sqs:ListQueues", Read;
-        // It hides the message from its consumer.
+        // It temporarily hides the message from its consumer.
         RECEIVE_MESSAGE = "sqs:ReceiveMessage", Change;
         SEND_MESSAGE = "sqs:SendMessage", Change;
         SET_QUEUE_ATTRIBUTES = "sqs:SetQueueAttributes", Change;
@@ -74,7 +74,7 @@ calls! {
         GET_ROLE_POLICY = "iam:GetRolePolicy", Read;
         LIST_ROLE_POLICIES = "iam:ListRolePolicies", Read;
         LIST_ROLES = "iam:ListRoles", Read;
-        // Lambda makes no call of this name: AWS checks the permission when a function takes its role.
+        // There is no API call of this name: AWS checks the permission when a function is given its role.
         PASS_ROLE = "iam:PassRole", Change;
         PUT_ROLE_PERMISSIONS_BOUNDARY = "iam:PutRolePermissionsBoundary", Change;
         PUT_ROLE_POLICY = "iam:PutRolePolicy", Change;

@@ -40,7 +40,7 @@ impl Scope {
         format!("arn:{partition}:cloudwatch::{account}:dashboard/{dashboard}")
     }
 
-    /// What a text of this bus's dashboard says, since a dashboard has no tags that CloudWatch returns with it.
+    /// The ownership text in this bus's dashboard, since CloudWatch returns no tags with a dashboard.
     pub fn dashboard_marker(&self) -> String {
         format!("kibus manages this dashboard of bus `{}` in {}", self.bus, self.region)
     }

@@ -30,21 +30,21 @@ pub struct EventSourceMapping {
     /// How long Lambda gathers messages, in seconds.
     pub window: u32,
     pub maximum_concurrency: Option<u32>,
-    /// Whether an answer may name the messages that failed.
+    /// Whether the function's answer can name failed messages.
     pub report_batch_item_failures: bool,
     pub enabled: bool,
-    /// Lambda deletes a message that matches none of these patterns, if there are any. Kibus sets none.
+    /// If there are patterns, Lambda deletes messages that match none of them. Kibus sets none.
     pub filters: BTreeSet<String>,
-    /// Further mappings of the queue and alias, by UUID: a create that was repeated after a lost answer can leave one.
+    /// Further mappings of the queue and alias, by UUID: a create that was repeated after a lost response can leave one.
     pub duplicates: Vec<String>,
 }
 
-/// An event source mapping of a function as Lambda lists it.
+/// An event source mapping of a function, from Lambda's list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FunctionMapping {
-    /// The ARN of what it reads; empty for a source that has none, such as a Kafka cluster outside AWS.
+    /// The ARN of its source; empty for a source without an ARN, such as a Kafka cluster outside AWS.
     pub source: String,
-    /// The ARN of what it invokes: the function, an alias or a version.
+    /// The ARN of its target: the function, an alias or a version.
     pub target: String,
     pub uuid: String,
 }

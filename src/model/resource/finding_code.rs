@@ -1,6 +1,6 @@
-//! The codes of findings: severity, meaning and advice. The table of kinds has those of a missing and a changed resource, this
-//! file all others. A code never changes its meaning and is never used for another finding; `docs/findings.md` has a section for
-//! each.
+//! The codes of findings: severity, meaning and advice. The table of kinds has the codes for missing and changed
+//! resources; this file has all others. A code never changes its meaning and is never used for another finding;
+//! `docs/findings.md` has a section for each.
 
 use std::fmt;
 
@@ -16,9 +16,9 @@ use crate::model::Scope;
 pub enum Severity {
     /// Events are lost or late now, or someone has permissions that they should not have.
     Critical,
-    /// Needs work: something differs from the configuration, can fail, or is unknown. Events may be delivered all the same.
+    /// Needs work: something differs from the configuration, can fail, or is unknown. Events may still be delivered.
     Error,
-    /// Needs no work now: it may be wrong or end by itself, or kibus cannot judge it.
+    /// Needs no work now: it may be a false alarm or resolve itself, or kibus cannot judge it.
     Warning,
 }
 
@@ -61,14 +61,14 @@ macro_rules! codes {
                 }
             }
 
-            /// What it means for events, in one sentence without a full stop.
+            /// What it means for events, in one sentence without a period.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$name => $meaning,)*
                 }
             }
 
-            /// The fix, for findings that have no fix of their own. Plans and refusals have one.
+            /// The fix, for findings without a fix of their own. Plans and refusals have one.
             pub fn advice(self, scope: &Scope) -> Hint {
                 match self {
                     $(Self::$name => Hint {
@@ -81,7 +81,7 @@ macro_rules! codes {
     };
 }
 
-/// The codes of the kinds of resource, from their table, and those about several kinds or none.
+/// The codes of the kinds of resource, from their table, and codes for several kinds or none.
 macro_rules! with_codes_of_kinds {
     ($($(#[$doc:meta])* $kind:ident $id:tt $facts:tt $([$($code:ident $row:tt,)+])or+;)*) => {
         codes! {
@@ -116,10 +116,10 @@ macro_rules! with_codes_of_kinds {
             HubQueueNotDraining("K503", Warning, "events arrive faster than they are routed, or are not routed at all");
             ForeignMapping("K516", Critical, "messages that no rule of the bus sent reach the router, or code that is not live takes events of the hub");
             MappingInTransition("K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, then run again" => "verify");
-            RouterNotActive("K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda reports; until then, make the previous version live again" => "rollback");
+            RouterNotActive("K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the cause that Lambda reports; until then, make the previous version live again" => "rollback");
             RouterKeyDenied("K507", Critical, "Lambda cannot decrypt the environment variables of the live version, and events pile up in the hub queue", "publish a version without environment variables, which needs no key for them" => "bootstrap-hub");
-            RouterRoleUnusable("K508", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "check the role's trust policy and the policies of the organization; after a change, wait five minutes, then run again" => "verify");
-            RouterThrottled("K509", Warning, "the router has no concurrency left for more events, and they wait in the hub queue", "if it stays, raise --reserved-concurrency or the account's concurrency; run again" => "verify");
+            RouterRoleUnusable("K508", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "check the role's trust policy and the organization policies; after a change, wait five minutes, then run again" => "verify");
+            RouterThrottled("K509", Warning, "the router has no concurrency left for more events, and they wait in the hub queue", "if it persists, raise --reserved-concurrency or the account's concurrency; run again" => "verify");
             SelfTestFailed("K514", Critical, "the router fails, and events return to the hub queue until they become dead letters", "fix what the router reports; if the router itself fails, make the previous version live again" => "rollback");
             ProbeLost("K510", Critical, "events may not reach any cluster", "fix the other findings, or read the router's log, then send a probe again" => "verify --probe");
             ProbeNotDelivered("K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe");
@@ -161,7 +161,7 @@ mod tests {
         let written: BTreeSet<&str> = sections().into_keys().collect();
         assert_eq!(codes.len(), FindingCode::ALL.len(), "two meanings share a code");
         assert_eq!(codes, written, "docs/findings.md and the codes of findings differ");
-        assert_eq!(PAGE.matches("\n### ").count(), written.len(), "a section is there twice");
+        assert_eq!(PAGE.matches("\n### ").count(), written.len(), "a section is duplicated");
     }
 
     #[test]
@@ -170,9 +170,9 @@ mod tests {
             let text = sections()[code.as_str()].split_whitespace().collect::<Vec<_>>().join(" ");
             let meaning = code.meaning();
             let rest = meaning.split_at(1).1;
-            assert!(text.contains(rest), "{code} says `{meaning}`, its section does not");
+            assert!(text.contains(rest), "{code} means `{meaning}`, but its section says something else");
             assert!(text.contains("**If you are paged:**"), "{code} lacks `If you are paged`");
-            assert!(text.contains("**Fix:**"), "{code} does not say what fixes it");
+            assert!(text.contains("**Fix:**"), "{code} lacks `Fix`");
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct FunctionPermission {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The router's version; empty if it is unknown. Of deployed code, only a published version proves one: its
+    /// The router's version; empty if it is unknown. Only a published version proves the version of deployed code: its
     /// description names the version and the hash, and Lambda reports the same hash. Tags prove nothing.
     pub version: String,
     /// The SHA-256 of the archive, in hex. Lambda computes it and reports it as `CodeSha256`.
@@ -67,13 +67,13 @@ field_names! {
     }
 }
 
-/// The settings of a version of a function, which publishing freezes.
+/// The settings of a function version, which are frozen when it is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionSettings {
     pub role: String,
     pub runtime: String,
     pub architecture: Architecture,
-    /// The handler. A custom runtime calls none, so it holds the settings of the router.
+    /// The handler. A custom runtime ignores it, so it holds the settings of the router.
     pub handler: String,
     /// Memory, in MiB.
     pub memory: u32,
@@ -84,7 +84,7 @@ pub struct FunctionSettings {
     pub code: Code,
     /// Its log group and format. Its metrics go to the same group.
     pub logging: Logging,
-    /// What the router does not need, and what can delay it or prevent it from running: layers, the subnets and security
+    /// Settings that the router does not need, and that can delay it or prevent it from running: layers, the subnets and security
     /// groups of a VPC, file systems, and the key of the environment. Kibus sets none, and removes them.
     pub extras: BTreeSet<String>,
 }
@@ -92,7 +92,7 @@ pub struct FunctionSettings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
     pub group: String,
-    /// Lambda's name of the format. In other formats than `Text` Lambda may omit lines by level.
+    /// Lambda's name for the format. In formats other than `Text`, Lambda may omit lines by level.
     pub format: String,
 }
 
@@ -137,11 +137,11 @@ pub struct Function {
     /// The settings of `$LATEST`, which are not published yet.
     pub settings: FunctionSettings,
     pub reserved_concurrency: Option<u32>,
-    /// Why Lambda did not apply the last update, if it failed. The settings may then be only partly in force.
+    /// Why Lambda did not apply the last update, if it failed. The settings may then be only partly in effect.
     pub failed_update: Option<String>,
     /// Why Lambda can neither run nor update it, if it is in a failed state.
     pub failed: Option<String>,
-    /// Its tags, without the two that tell people which code was uploaded last.
+    /// Its tags, except the two informational ones about the last uploaded code.
     pub tags: Tags,
 }
 
@@ -161,7 +161,7 @@ impl Function {
             failed,
             tags: _, // compared key by key
         } = self;
-        // `$LATEST` can change, so nothing proves the version of its code: the hash is compared alone.
+        // `$LATEST` can change, so nothing proves the version of its code: only the hash is compared.
         let settings = FunctionSettings { code: Code::of_unknown_version(&settings.code.sha256), ..settings.clone() };
         let mut fields = settings.fields();
         fields.push(field(FunctionField::ReservedConcurrency, *reserved_concurrency));
@@ -199,7 +199,7 @@ impl Particulars for Function {
         let before = before.as_function().filter(|before| self.lowers_reserved(before))?;
         Some(Resource::Function(Self {
             reserved_concurrency: before.reserved_concurrency,
-            // With tags that kibus did not set. The last change removes the others.
+            // Tags that kibus did not set stay. The last change removes the others.
             tags: before.tags.clone().with_all(&self.tags),
             ..self.clone()
         }))

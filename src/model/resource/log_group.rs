@@ -7,8 +7,8 @@ fields! {
     LogGroupField of LogGroup {
         name: _, // names the resource
         retention_days,
-        account_policy: _, // decides the retention if there is one
-        protected: _, // keeps it from being deleted
+        account_policy: _, // overrides the retention if it exists
+        protected: _, // prevents its deletion
         tags: _, // compared key by key
     } {
         RetentionDays = "retention_days": retention_days.map(|days| (days, Unit::Days)),
@@ -20,7 +20,7 @@ pub struct LogGroup {
     pub name: LogGroupName,
     /// How long events are kept, in days; `None` means forever.
     pub retention_days: Option<u32>,
-    /// The retention policy of the account that decides this, whatever the setting of the group is (CloudWatch Logs API reference,
+    /// The account's retention policy, if one overrides the setting of the group (CloudWatch Logs API reference,
     /// `LogGroup`).
     pub account_policy: Option<String>,
     /// Whether CloudWatch Logs refuses to delete it.

@@ -29,11 +29,11 @@ field_names! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub name: ParameterName,
-    /// Its settings, or why its value holds none.
+    /// Its settings, or why its value contains none.
     pub settings: Result<Settings, BadDocument>,
-    /// The number of writes so far. Parameter Store counts.
+    /// The number of writes so far, counted by Parameter Store.
     pub version: u64,
-    /// The tags that a new parameter gets. Nothing depends on them, so AWS is never asked for them.
+    /// The tags for a new parameter. Nothing depends on them, so they are never read.
     pub tags_of_new: Tags,
 }
 
@@ -90,12 +90,12 @@ impl Scope {
 pub const SETTINGS_PATH: &str = "/kibus/";
 
 impl Particulars for Parameter {
-    /// Its name is the bus's own. A parameter that holds something else is refused before anything is planned.
+    /// Its name belongs to the bus. A parameter with other content is refused before anything is planned.
     fn ownership(&self, _scope: &Scope) -> Ownership {
         Ownership::Content(true)
     }
 
-    /// What is needed no more is forgotten last, after it has gone from everything that has it.
+    /// Entries that are no longer needed are removed last, after they are gone from every resource.
     fn while_leaving(&self, before: &Resource) -> Option<Resource> {
         let (before, settings) = (before.as_parameter()?, self.settings()?);
         let kept = settings.while_leaving(before.settings()?);

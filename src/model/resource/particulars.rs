@@ -1,7 +1,7 @@
-//! What each kind of resource says about itself, in its own file: its fields, and the trait [`Particulars`]. All else is generic.
+//! What each kind of resource defines in its own file: its fields, and the trait [`Particulars`]. Everything else is generic.
 //!
 //! A plan compares and shows fields, and a writer writes them. Each kind has one closed list of them. The model builds fields
-//! from that list only, and a writer matches on all of it, so a field that is compared and not written does not compile.
+//! from that list only, and a writer matches on all of it, so the compiler rejects a field that is compared but not written.
 //!
 //! The order of steps is data: the edges from a resource to others, each with its reason.
 
@@ -12,9 +12,9 @@ use crate::model::{
     ClusterName, Code, Document, FindingCode, Kind, PolicyName, Resource, ResourceId, Scope, duration_text,
 };
 
-/// All that is particular to a kind of resource, beside its line in the table of kinds.
+/// Everything specific to a kind of resource, in addition to its line in the table of kinds.
 pub trait Particulars {
-    /// How it is known which bus manages it.
+    /// What proves which bus manages it.
     fn ownership(&self, _scope: &Scope) -> Ownership {
         Ownership::Tags
     }
@@ -24,27 +24,27 @@ pub trait Particulars {
         None
     }
 
-    /// What its steps have an order with, beside the dead-letter queue, which every resource follows from.
+    /// The resources that its steps are ordered against, except the dead-letter queue, which every resource follows from.
     fn edges(&self, _scope: &Scope) -> Vec<Edge> {
         Vec::new()
     }
 
-    /// This resource as it is compared with an observed one, if AWS does not tell all of it, or lets something else decide a part.
+    /// This resource as it is compared with an observed one, if AWS does not return all of it, or something else overrides a part.
     fn comparable(&self, _observed: &Resource) -> Option<Resource> {
         None
     }
 
-    /// Whether an update from `before` lets others do more.
+    /// Whether an update from `before` grants others more.
     fn adds_to(&self, _before: &Resource) -> bool {
         false
     }
 
-    /// This resource with what an update from `before` takes away from others; `None` if it takes nothing.
+    /// This resource with what an update from `before` takes away from others; `None` if it takes away nothing.
     fn while_leaving(&self, _before: &Resource) -> Option<Resource> {
         None
     }
 
-    /// What is more urgent about an observed one than that its fields differ, with the message of the finding.
+    /// A problem of an observed resource that is more urgent than differing fields, with the message of the finding.
     fn trouble(&self) -> Option<(FindingCode, String)> {
         None
     }
@@ -56,16 +56,16 @@ pub trait Particulars {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
     Tags,
-    /// By the tags of any of these, which name it or which it names.
+    /// The tags of any of these resources, which name it or which it names.
     TagsOf(Vec<ResourceId>),
-    /// By its content: whether kibus wrote it.
+    /// Its content: whether kibus wrote it.
     Content(bool),
 }
 
-/// Why the steps of two resources have an order.
+/// Why the steps of two resources are ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The reason, in one sentence without a full stop.
+    /// The reason, in one sentence without a period.
     pub because: &'static str,
     pub other: Other,
     pub tie: Tie,
@@ -90,25 +90,25 @@ impl From<Kind> for Other {
     }
 }
 
-/// What a step does to what other resources have of its own.
+/// How a step affects what other resources have from its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A write that leaves it to them.
+    /// A write that does not affect them.
     Keeps,
     /// A write that gives them more.
     Adds,
-    /// A write that takes something from them.
+    /// A write that takes something away from them.
     Takes,
     Deletes,
 }
 
-/// What an edge says about the steps of its two resources. A step that takes something from a resource comes after each step that
-/// needs the resource or follows from it.
+/// How an edge orders the steps of its two resources. A step that takes something away from a resource comes after each
+/// step that needs the resource or follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
     /// It depends on the other: it is written after the other, and deleted before the other changes or is deleted.
     Needs,
-    /// The other holds what it follows from: it is written and deleted after a write of the other, and deleted before the other is.
+    /// It follows from the other: it is written and deleted after a write of the other, and deleted before the other is deleted.
     FollowsFrom,
     /// It is written after the other, and deleted at any time.
     UsesWhenWritten,
@@ -146,7 +146,7 @@ pub trait FieldName: Copy + 'static {
 
     fn path(self) -> &'static str;
 
-    /// The field at this path, or the one that this path is below: `environment.X` belongs to `environment`.
+    /// The field at this path, or its parent: `environment.X` belongs to `environment`.
     fn at(path: &str) -> Option<Self> {
         let holds = |name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         Self::ALL.iter().copied().find(|field| holds(field.path()))
@@ -175,8 +175,8 @@ macro_rules! field_names {
 }
 pub(super) use field_names;
 
-/// Declares the fields of a kind of resource, each with its path and its value. The pattern names every field of the type, so
-/// that a new one does not compile until it is decided whether it is compared.
+/// Declares the fields of a kind of resource, each with its path and its value. The pattern names every field of the
+/// type, so that the compiler rejects a new field until someone decides whether it is compared.
 macro_rules! fields {
     (
         $(#[$doc:meta])*
@@ -212,7 +212,7 @@ pub enum FieldValue {
     Text(String),
     Number(u64, Unit),
     Flag(bool),
-    /// Texts in no order; an empty list is [`FieldValue::Unset`].
+    /// Unordered texts; an empty list is [`FieldValue::Unset`].
     List(BTreeSet<String>),
     Document(Document),
     Code(Code),

@@ -23,12 +23,12 @@ pub enum Encryption {
     SqsManaged,
     /// With a customer's key, by its ARN.
     Kms(KmsKey),
-    /// With a key that is named in a way that kibus never sets, like an alias.
+    /// With a key in a form that kibus never sets, like an alias.
     OtherKms(String),
 }
 
 impl Encryption {
-    /// The customer's key, by its ARN or however the queue names it.
+    /// The customer's key, by its ARN or in whatever form the queue names it.
     pub fn key(&self) -> Option<&str> {
         match self {
             Self::None | Self::SqsManaged => None,
@@ -46,7 +46,7 @@ pub struct Redrive {
 }
 
 /// The largest event of EC2 or Health, in bytes: a longer event of Health comes in pages (Health user guide, "Reference:
-/// AWS Health events Amazon EventBridge schema"). It is also the largest message in Regions without messages of 1 MiB.
+/// AWS Health events Amazon EventBridge schema"). It is also the maximum message size in Regions without support for 1 MiB.
 pub const LARGEST_EVENT: u32 = 262_144;
 
 fields! {
@@ -80,13 +80,13 @@ pub struct Queue {
     pub name: QueueName,
     /// How long a message is kept, in seconds.
     pub retention: u32,
-    /// How long a received message stays hidden, in seconds.
+    /// How long a received message stays invisible, in seconds.
     pub visibility: u32,
     /// How long a new message stays hidden, in seconds.
     pub delay: u32,
     /// How long a receive waits for a message by default, in seconds.
     pub receive_wait: u32,
-    /// The largest message, in bytes. The most that SQS accepts differs by Region, so [`LARGEST_EVENT`] stands for more, too.
+    /// The maximum message size, in bytes. The limit of SQS differs by Region, so [`LARGEST_EVENT`] also represents larger sizes.
     pub max_message_size: u32,
     pub redrive: Option<Redrive>,
     /// Which queues may use this one for their dead letters (`RedriveAllowPolicy`).
@@ -98,24 +98,23 @@ pub struct Queue {
     pub created: u64,
 }
 
-/// What a queue with the name of a cluster's queue is to the bus that has recorded the cluster.
+/// How a queue with the name of a cluster's queue relates to the bus that has recorded the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Kibus manages it.
     Ours,
-    /// Kibus manages it, and it has lost a tag without which the router does not deliver.
+    /// Kibus manages it, but it has lost a tag that the router requires for delivery.
     LacksTags,
-    /// Something else made it, or has taken it over. Kibus does not change it.
+    /// Something else created it, or has taken it over. Kibus does not change it.
     Foreign,
 }
 
-/// By how much a queue may seem older than what was written before it: AWS gives whole seconds, and its servers have clocks of
-/// their own.
+/// How much older a queue may seem than a record that was written before it: AWS returns whole seconds, and its servers' clocks differ.
 pub const AGE_SLACK: u64 = 5;
 
 impl Queue {
-    /// What the queue is to this bus, beside the record of a cluster whose queue kibus manages. A tag or a statement says nothing
-    /// about an older queue, and a lock counts only if it is exactly the one of this bus.
+    /// How the queue relates to this bus, given the record of a cluster whose queue kibus manages. On an older queue,
+    /// tags and statements prove nothing, and a lock counts only if it is exactly the lock of this bus.
     pub fn standing(&self, scope: &Scope, record: &ClusterRecord) -> Standing {
         let tags = [(BUS, scope.bus.as_str()), (CLUSTER, record.cluster.as_str())];
         let tags = tags.map(|(key, value)| self.tags.get(key).map(|tag| tag == value));
@@ -157,7 +156,7 @@ impl QueueField {
     }
 }
 
-/// The length that SQS allows for the name of a queue.
+/// The maximum length of a queue name in SQS.
 const LONGEST_NAME: usize = 80;
 
 impl Scope {
@@ -171,7 +170,7 @@ impl Scope {
         fixed(format!("{}-hub-dlq", self.bus))
     }
 
-    /// The queue of the cluster that does not exist, for probes.
+    /// The queue for probes, of a cluster that does not exist.
     pub fn probe_queue(&self) -> QueueName {
         fixed(format!("{}-probe", self.bus))
     }
@@ -181,8 +180,9 @@ impl Scope {
         [self.hub_queue(), self.dead_letter_queue(), self.probe_queue()]
     }
 
-    /// The queue of a cluster. If its name would be longer than SQS allows, the cluster's part is cut, with a hash that keeps it
-    /// unique. The text of the template stays whole, because policies name queues by it.
+    /// The queue of a cluster. If its name would be longer than SQS allows, the cluster's part is shortened and ends
+    /// with a hash that keeps it unique. The text of the template is never shortened, because policies name queues by
+    /// it.
     pub fn cluster_queue(&self, template: &QueueTemplate, cluster: &ClusterName) -> QueueName {
         let (before, after) = template.around();
         let part = cut_with_hash(cluster.as_str(), LONGEST_NAME - before.len() - after.len());
@@ -198,13 +198,13 @@ impl Scope {
         self.arn("sqs", &template.pattern())
     }
 
-    /// Patterns for the ARNs of the queues that the router sends to: those of clusters, and the probe queue.
+    /// Patterns for the ARNs of the queues that the router sends to: cluster queues and the probe queue.
     pub fn cluster_queue_arns(&self, template: &QueueTemplate) -> [String; 2] {
         [self.queues_arn(template), self.queue_arn(&self.probe_queue())]
     }
 
-    /// The address of a queue, at a custom endpoint if there is one. It is computed: asking `GetQueueUrl` cannot tell "absent"
-    /// from "no access".
+    /// The URL of a queue, at a custom endpoint if there is one. It is computed, because `GetQueueUrl` cannot
+    /// distinguish "absent" from "no access".
     pub fn queue_url(&self, endpoint: Option<&str>, queue: &QueueName) -> String {
         match endpoint {
             Some(endpoint) => format!("{}/{}/{queue}", endpoint.trim_end_matches('/'), self.account),
@@ -214,7 +214,7 @@ impl Scope {
 }
 
 impl Particulars for Queue {
-    /// The hub's probe queue has the tag too, with a value that is no cluster's name.
+    /// The hub's probe queue also has the tag, with a value that is not a cluster name.
     fn cluster(&self, scope: &Scope, _policies: &BTreeMap<PolicyName, ClusterName>) -> Option<ClusterName> {
         self.tags.cluster_of(&scope.bus)
     }

@@ -1,4 +1,4 @@
-//! Records of clusters, each in a parameter of Parameter Store. A cluster is on the bus as long as its record exists: the record
+//! Records of clusters, each in a parameter of Parameter Store. A cluster is on the bus while its record exists: the record
 //! is created before its queue and its policy, and deleted after them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,16 +23,16 @@ field_names! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub name: ParameterName,
-    /// The record, or why its parameter holds none.
+    /// The record, or why its parameter contains none.
     pub content: Result<ClusterRecord, BadDocument>,
-    /// The number of writes so far. Parameter Store counts.
+    /// The number of writes so far, counted by Parameter Store.
     pub version: u64,
-    /// The tags that a new parameter gets. Nothing depends on them, so AWS is never asked for them.
+    /// The tags for a new parameter. Nothing depends on them, so they are never read.
     pub tags_of_new: Tags,
 }
 
 impl Record {
-    /// The resource of a record that is to be written.
+    /// The resource for a record to write.
     pub fn new(scope: &Scope, record: ClusterRecord) -> Self {
         Self {
             name: scope.record_parameter(&record.cluster),
@@ -72,7 +72,7 @@ impl Record {
 }
 
 impl Scope {
-    /// The path of the records of the bus, without a slash at its end: AWS compares it with policies as it is sent.
+    /// The path of the records of the bus, without a trailing slash: AWS compares it with policies as sent.
     pub fn records_path(&self) -> String {
         format!("{}/clusters", self.settings_parameter())
     }
@@ -81,14 +81,14 @@ impl Scope {
         fixed(format!("{}/{cluster}", self.records_path()))
     }
 
-    /// The cluster that a parameter is the record of, by its name.
+    /// The cluster whose record a parameter is, by the parameter's name.
     pub fn cluster_of_record(&self, name: &str) -> Option<ClusterName> {
         name.strip_prefix(&self.records_path())?.strip_prefix('/')?.parse().ok()
     }
 }
 
 impl Particulars for Record {
-    /// A record that a tool made is the tool's. One that cannot be read is never written.
+    /// A record that a tool created belongs to the tool. An unreadable record is never written.
     fn ownership(&self, _scope: &Scope) -> Ownership {
         Ownership::Content(self.record().is_some_and(ClusterRecord::is_of_kibus))
     }
@@ -97,7 +97,7 @@ impl Particulars for Record {
         scope.cluster_of_record(self.name.as_str())
     }
 
-    /// Which roles and tags leave is forgotten last, once they are gone.
+    /// Roles and tags to remove stay in the record until they are gone.
     fn while_leaving(&self, before: &Resource) -> Option<Resource> {
         let (before, record) = (before.as_record()?, self.record()?);
         let kept = record.while_leaving(before.record()?);
@@ -119,5 +119,5 @@ impl Particulars for Record {
 
 pub(super) fn follows_record() -> Edge {
     Tie::FollowsFrom
-        .to(Kind::Record, "what a cluster has follows from its record, which remembers what goes until it is gone")
+        .to(Kind::Record, "the resources of a cluster follow from its record, which lists them until they are gone")
 }

@@ -41,8 +41,8 @@ impl Scope {
         fixed(format!("{}-drill-{}", self.bus, self.region))
     }
 
-    /// The permissions boundary of that role: the hub's, or AWS's own policy for experiments on EC2. Without one, whoever may create the role
-    /// could give FIS any permission.
+    /// The permissions boundary of that role: the hub's, or AWS's own policy for experiments on EC2. Without one,
+    /// anyone who can create the role could grant FIS any permission.
     pub fn drill_boundary(&self, options: &HubOptions) -> PermissionsBoundary {
         let of_aws = || {
             let policy = "policy/service-role/AWSFaultInjectionSimulatorEC2Access";
@@ -60,13 +60,13 @@ impl Scope {
         format!("arn:{}:iam::{}:role/{pattern}", self.partition, self.account)
     }
 
-    /// The role with an ARN; `None` if it is not one of this account.
+    /// The role with an ARN; `None` if it is not in this account.
     pub fn own_role(&self, arn: &str) -> Option<RoleName> {
         let path_and_name = arn.strip_prefix(&self.roles_arn(""))?;
         path_and_name.rsplit('/').next()?.parse().ok()
     }
 
-    /// The ARN of the OpenID Connect provider of IAM for an issuer, by its URL.
+    /// The ARN of the IAM OpenID Connect provider for an issuer, by its URL.
     pub fn oidc_provider_arn(&self, issuer: &str) -> String {
         let issuer = issuer.split_once("://").map_or(issuer, |(_, rest)| rest);
         format!("arn:{}:iam::{}:oidc-provider/{issuer}", self.partition, self.account)

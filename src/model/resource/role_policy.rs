@@ -55,7 +55,7 @@ impl Scope {
         fixed(self.drill_role().to_string())
     }
 
-    /// The prefix of the inline policies on controller roles. No part of it can have a dot, so no other bus has this prefix.
+    /// The prefix of the inline policies on controller roles. No part of it can contain a dot, so no other bus has this prefix.
     pub fn controller_policies_prefix(&self) -> String {
         format!("{}.{}.", self.bus, self.region)
     }
@@ -65,8 +65,8 @@ impl Scope {
         fixed(cut_with_hash(&format!("{prefix}{cluster}"), 128))
     }
 
-    /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
-    /// name of a policy that was cut gives a name that no cluster has.
+    /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. A
+    /// shortened policy name results in a name that no cluster has.
     pub fn cluster_of_policy(&self, policy: &PolicyName) -> Option<ClusterName> {
         let name = policy.as_str().strip_prefix(&self.controller_policies_prefix())?;
         name.parse().ok()
@@ -74,7 +74,7 @@ impl Scope {
 }
 
 impl Particulars for RolePolicy {
-    /// A controller's policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements.
+    /// A controller's policy belongs to the bus according to its name, which contains bus, Region and cluster, and its statements.
     fn ownership(&self, scope: &Scope) -> Ownership {
         if self.is_of_router(scope) {
             Ownership::TagsOf(vec![ResourceId::Role(self.role.clone())])

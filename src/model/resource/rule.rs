@@ -10,7 +10,7 @@ fields! {
     RuleField of Rule {
         name: _, // names the resource
         description, pattern, schedule, enabled, target,
-        foreign_targets: _, // not compared; a check refuses to delete a rule that has some
+        foreign_targets: _, // not compared; a check refuses to delete a rule that has any
         tags: _,            // compared key by key
     } {
         Description = "description": description.clone(),
@@ -49,7 +49,7 @@ pub struct Rule {
     pub name: RuleName,
     pub description: String,
     pub pattern: Document,
-    /// When EventBridge itself sends an event, as it notes it: `rate(5 minutes)`.
+    /// The schedule on which EventBridge itself sends an event, in its notation: `rate(5 minutes)`.
     pub schedule: Option<String>,
     pub enabled: bool,
     /// The target that kibus manages.
@@ -69,7 +69,7 @@ impl Scope {
         fixed(format!("{}-{}", self.bus, signal.slug()))
     }
 
-    /// The hub queues of the buses that a rule may be of, by its name. It is one of kibus if it sends to one of them.
+    /// The hub queues of the buses that a rule may belong to, by its name. If it sends to one of them, it belongs to kibus.
     pub fn hubs_of_rule(&self, rule: &RuleName) -> BTreeSet<String> {
         let bus = |signal: &Signal| {
             let name = rule.as_str().strip_suffix(signal.slug())?;
@@ -119,7 +119,7 @@ impl Particulars for Rule {
 mod tests {
     use crate::model::scope::tests::scope;
 
-    /// Anyone may name a rule, or give its target the id of kibus's.
+    /// Anyone can give a rule such a name, or its target the id that kibus uses.
     #[test]
     fn a_rule_is_of_kibus_by_its_name_and_its_target() {
         let arn = |queue: &str| format!("arn:aws:sqs:us-west-2:111122223333:{queue}");

@@ -10,7 +10,7 @@ use crate::model::{
     scope::tests::{scope, scope_in},
 };
 
-/// How many messages an invocation takes at most: as many instances as EC2 tells the tags of in one call.
+/// How many messages an invocation takes at most: as many instances as one EC2 call returns tags for.
 const INVOCATION: u64 = 200;
 const TOPIC: &str = "arn:aws:sns:us-west-2:111122223333:pager";
 
@@ -30,8 +30,8 @@ fn the_ids_are_those_of_the_alarms() {
     }
 }
 
-/// Name, metric, dimension, statistic, when it fires: the threshold and how many of how many periods of seconds, and what no data
-/// means. An alarm on missing data has minutes of a warm-up.
+/// Name, metric, dimension, statistic, when it fires (the threshold, how many periods out of how many, and their
+/// seconds), and how missing data counts. An alarm on missing data has a warm-up in minutes.
 #[test]
 fn each_alarm_has_its_definition() {
     let of_hub = "
@@ -103,7 +103,7 @@ fn the_longest_bus_stays_within_the_limits_of_cloudwatch() {
     }
 }
 
-/// More than one invocation can take waits, and more is in flight than all invocations can hold.
+/// More messages wait than one invocation can take, and more are in flight than all invocations can hold.
 #[test]
 fn the_bounds_of_the_hub_queue_are_what_the_router_takes() {
     assert!(INVOCATION > u64::from(BATCH_SIZE));
@@ -171,7 +171,7 @@ fn shown(options: HubOptions) -> Dashboard {
     dashboard(&scope(), &options)
 }
 
-/// All Regions of an account share the names, and another bus or Region must not take a dashboard for its own.
+/// All Regions of an account share the names, and another bus or Region must not treat a dashboard as its own.
 #[test]
 fn a_dashboard_is_of_one_bus_in_one_region() {
     let dashboard = shown(HubOptions::default());

@@ -1,4 +1,4 @@
-//! The checks of a plan: for each refusal a case that is refused, and a similar one that is not.
+//! The checks of a plan: for each refusal, a case that is refused and a similar one that is not.
 
 mod rollback;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 const REBALANCE: &str = "kibus-rebalance-recommendation";
 
-/// How the refusal of what rows call foreign ends.
+/// The end of a refusal that rows call foreign.
 const FOREIGN: &str = " exists and is not part of bus `kibus`";
 
 type Row = (&'static str, fn(&mut Bench), &'static [&'static str]);
@@ -44,7 +44,7 @@ fn rebalance(b: &mut Bench, foreign_targets: &[&str]) {
     b.rule(REBALANCE, |r| r.foreign_targets = foreign_targets.iter().map(|id| (*id).to_owned()).collect());
 }
 
-/// The plain ones are in scenarios of resources of other tools, of drift and of failed states.
+/// The simple cases are in scenarios about resources of other tools, drift and failed states.
 const CHANGED: &[Row] = &[
     ("nothing", |_| {}, &[]),
     ("a queue of another bus", |b| b.queue(HUB, |q| put(&mut q.tags, BUS, "other")), &["foreign: queue `kibus-hub`"]),
@@ -68,7 +68,7 @@ const CHANGED: &[Row] = &[
         },
         &[
             "foreign: role `kibus-router-us-west-2`",
-            "role policy `kibus-router-us-west-2` exists and holds statements that kibus did not write",
+            "role policy `kibus-router-us-west-2` exists and contains statements that kibus did not write",
         ],
     ),
     ("the policy of our role, whatever it says", |b| b.role_policy(ROLE, |p| p.document = statement("Theirs")), &[]),
@@ -127,7 +127,7 @@ const CHANGED: &[Row] = &[
         &["rule `kibus-rebalance-recommendation` has targets that kibus does not manage: `theirs`"],
     ),
     ("a rule that goes, with our target alone", |b| rebalance(b, &[]), &[]),
-    ("a newer router", |b| live(b, "0.10.0"), &["router 0.10.0 is live, which is newer than 0.2.0"]),
+    ("a newer router", |b| live(b, "0.10.0"), &["the live router 0.10.0 is newer than 0.2.0"]),
     ("an older router", |b| live(b, "0.1.9"), &[]),
     ("a newer router that is not live", |b| b.function(|f| f.settings.code = Code::of_archive("0.3.0", "bb")), &[]),
     ("live code of an unknown version", |b| live(b, ""), &[]),

@@ -1,5 +1,4 @@
-//! Every field of every kind: drift is found and fixed, and nothing else changes. What all resources of a bus have a part in is
-//! here too.
+//! Every field of every kind: drift is found and fixed, and nothing else changes. Cases that involve all resources of a bus are also here.
 
 use std::collections::BTreeSet;
 
@@ -313,7 +312,7 @@ fn an_option_changes_its_resources_and_the_parameter() {
     }
 }
 
-/// Kibus removes a tag of the user only by its key, and never one that is wanted.
+/// Kibus removes a user tag only by its key, and never a desired one.
 #[test]
 fn a_tag_of_the_user_is_removed_by_its_key() {
     let mut bench = Bench::new();

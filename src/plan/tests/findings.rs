@@ -9,7 +9,7 @@ use crate::plan::check;
 use crate::plan::finding;
 
 /// A name, what someone changed, and the code and the sentence of the finding. `scenario::faulty_hub` and
-/// `scenario::changed_router` have the plain ones.
+/// `scenario::changed_router` have the simple cases.
 type Row = (&'static str, fn(&mut Bench), &'static str);
 
 const ROWS: &[Row] = &[

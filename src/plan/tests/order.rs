@@ -12,7 +12,7 @@ use crate::plan::order::{before_by_pairs, effect};
 use crate::plan::{Action, Change, Plan};
 use inventories::{CLUSTERS, Pair, hub_options};
 
-/// Every change that must be made before this one, whichever way.
+/// Every change that must be made before this one, directly or indirectly.
 fn all_before(plan: &Plan, at: usize) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut left = vec![at];
@@ -23,7 +23,7 @@ fn all_before(plan: &Plan, at: usize) -> BTreeSet<usize> {
     found
 }
 
-/// What refers to what on a bus, as kind and how the name ends.
+/// References between resources on a bus, as kind and name suffix.
 const REFERS: &[(&str, &str, &str, &str)] = &[
     ("queue", "kibus-hub", "queue", "kibus-hub-dlq"),
     ("rule", "", "queue", "kibus-hub-dlq"),
@@ -58,12 +58,12 @@ fn is_tested_with(alias: &ResourceId, used: &ResourceId) -> bool {
     alias.kind() == "alias" && USED.iter().any(is)
 }
 
-/// Whether this is the write of a record that no longer has a role or a tag.
+/// Whether this change writes a record that no longer has a role or a tag.
 fn forgets(change: &Change) -> bool {
     matches!(change.id, ResourceId::Record(_)) && takes(change)
 }
 
-/// Whether this takes something from the settings of the hub.
+/// Whether this change removes something from the settings of the hub.
 fn is_last(change: &Change) -> bool {
     matches!(change.id, ResourceId::Parameter(_)) && takes(change)
 }
@@ -72,7 +72,7 @@ fn takes(change: &Change) -> bool {
     effect(change) == Effect::Takes
 }
 
-/// Whether this leaves a function less reserved concurrency than it had.
+/// Whether this change lowers the reserved concurrency of a function.
 fn lowers(change: &Change) -> bool {
     let reserved = |resource: &Resource| resource.as_function()?.reserved_concurrency;
     let (Some(from), Some(to)) = (&change.before, &change.after) else {
@@ -99,7 +99,7 @@ fn hold(plan: &Plan) {
                 _ if is_last(early) => false,
                 (Action::Delete, Action::Delete) => refers(x, y) || *y == memory,
                 (Action::Delete, Action::Create) => false,
-                // What a cluster has goes after its record says so, and before the record forgets it.
+                // A cluster's resources are removed after its record announces it, and before the record drops them.
                 (Action::Update, Action::Delete) if x.kind() == "record" && refers(y, x) => !forgets(early),
                 (_, Action::Delete) => *x == memory,
                 (Action::Delete, Action::Update) => forgets(late) && refers(x, y),
@@ -112,7 +112,7 @@ fn hold(plan: &Plan) {
             let other_role =
                 matches!((x, y), (ResourceId::RolePolicy(r, p), ResourceId::RolePolicy(s, q)) if p == q && r != s);
             if other_role && late.action == Action::Delete && early.action != Action::Delete {
-                assert!(waits, "{x} must be there before {y} goes");
+                assert!(waits, "{x} must exist before {y} is removed");
             }
         }
     }
@@ -150,8 +150,8 @@ proptest! {
     }
 }
 
-/// M10: after every change of a plan that changes the reserved concurrency, also with another version of the router, the
-/// mapping runs no more invocations than are reserved.
+/// M10: after every change of a plan that changes the reserved concurrency, even with another version of the router,
+/// the mapping runs no more invocations than are reserved.
 #[test]
 fn the_mapping_never_exceeds_the_reserved_concurrency() {
     const ALL: [&str; 5] = ["none", "2", "5", "10", "20"];

@@ -18,7 +18,7 @@ const ROWS: &[Row] = &[
         "+function +alias +mapping",
     ),
     (
-        "a mapping waits for the policy, though what stands between them is there",
+        "a mapping waits for the policy, although the resources between them exist",
         |b| lose(b, &[("role-policy", ROLE), ("event-source-mapping", MAPPING)]),
         "+role-policy +mapping",
     ),
@@ -52,7 +52,7 @@ fn an_unreadable_resource_is_listed_and_not_changed() {
 }
 
 #[test]
-#[should_panic(expected = "queue `karpenter-base` is desired and was never read")]
+#[should_panic(expected = "queue `karpenter-base` is desired but was never read")]
 fn only_absent_may_plan_a_create() {
     let bench = Bench::new();
     let wanted = bench.wanted();

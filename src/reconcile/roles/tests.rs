@@ -24,7 +24,7 @@ fn role(path_and_name: &str) -> String {
     scope().roles_arn(path_and_name)
 }
 
-/// A survey of cluster `base`: its associations, and an account with these roles, of which some trust its service account.
+/// A survey of cluster `base`: its associations, and an account with these roles, some of which trust its service account.
 fn survey(associations: Fact<BTreeSet<Association>>, trusting: &[&str], all: &[&str]) -> Survey {
     let mut survey = Survey::new(scope());
     let base: ClusterName = "base".parse().unwrap();
@@ -84,7 +84,7 @@ fn all_evidence_must_name_one_role() {
     }
 }
 
-/// A case, the record of `base`, what is given, and the role, or what becomes of the search.
+/// A case, the record of `base`, the setting, and the role or the outcome of the search.
 type Row = (&'static str, Option<fn(&mut ClusterRecord)>, ClusterSetting, &'static str);
 
 #[test]

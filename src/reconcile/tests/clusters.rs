@@ -6,7 +6,7 @@ use crate::model::{
     tags::{BUS, CLUSTER},
 };
 
-/// What an outcome begins with that is no plan.
+/// The prefix of an outcome that is not a plan.
 const REFUSED: &str = "refused: ";
 
 /// Nothing of `base` exists.
@@ -15,7 +15,7 @@ fn lose_all(survey: &mut Survey) {
     lose(survey, [id_of_queue(QUEUE), policy_of(ROLE)]);
 }
 
-/// The queue of `base` is its owner's, and older than the hub.
+/// The queue of `base` belongs to another owner, and is older than the hub.
 fn lose_to_owner(survey: &mut Survey) {
     lose_all(survey);
     let queue = queue_of(&super::survey(), QUEUE);
@@ -34,7 +34,7 @@ fn hand_over(survey: &mut Survey) {
     lose(survey, [policy_of(ROLE)]);
 }
 
-/// A tool made the record of `base`.
+/// A tool created the record of `base`.
 fn made_by_tool(survey: &mut Survey) {
     hand_over(survey);
     edit_record(survey, |record| (record.made_by, record.since) = (Maker::Tool("terraform".to_owned()), None));
@@ -84,7 +84,7 @@ fn outcome(survey: &Survey, target: &Target) -> String {
     format!("{REFUSED}{}", texts.join("; "))
 }
 
-/// Whether this is the outcome, or what refuses the target begins so.
+/// Whether this is the outcome, or the start of the refusal.
 #[track_caller]
 fn assert_outcome(name: &str, survey: &Survey, target: &Target, expected: &str) {
     let found = outcome(survey, target);
@@ -110,7 +110,7 @@ fn tags(tags: &[&str], untag: &[&str]) -> ClusterSetting {
     ClusterSetting { tags, removed, ..own() }
 }
 
-/// A case, what differs from an up-to-date cluster, what is set, and the outcome.
+/// A case, the difference from an up-to-date cluster, the setting, and the outcome.
 type Row = (&'static str, fn(&mut Survey), ClusterSetting, &'static str);
 
 #[test]
@@ -146,7 +146,7 @@ fn a_cluster_is_set_record_first_and_forgets_last() {
 
 #[test]
 fn a_queue_that_exists_is_recorded_only_if_that_is_asked_for() {
-    let unrecorded = "refused: K327 queue `karpenter-base` exists, and cluster `base` has no record on bus `kibus`";
+    let unrecorded = "refused: K327 queue `karpenter-base` exists, but cluster `base` has no record on bus `kibus`";
     let lacks_tags = "refused: K302 queue `karpenter-base` does not have the tags of cluster `base`";
     let rows: [Row; 13] = [
         ("a lost record, adopted", lose_record, adopt(), "+record"),
@@ -206,14 +206,14 @@ fn the_refusal_of_a_queue_without_a_record_names_the_two_ways() {
     lose(&mut survey, [id_of_queue("karpenter-other")]);
     fill(&mut survey, &[QUEUE], [2, 1]);
     let refusal = only(planned(&survey, &Target::add([base(), "other".parse().unwrap()], &own())).refusals);
-    assert!(refusal.sentence.ends_with("; about 3 messages wait in it"), "{refusal:?}");
+    assert!(refusal.sentence.ends_with("; about 3 messages are waiting in it"), "{refusal:?}");
     assert_eq!(commands(&refusal), ["kibus add-cluster base --external", "kibus add-cluster base --adopt"]);
 }
 
-/// A case, what differs from an up-to-date cluster, and the outcome.
+/// A case, the difference from an up-to-date cluster, and the outcome.
 type Changed = (&'static str, fn(&mut Survey), &'static str);
 
-/// S9: what waits for a delete is waited for, and then judged like any other queue.
+/// S9: kibus waits for a queue that is being deleted, and then judges it like any other queue.
 #[test]
 fn s9_a_marked_queue_that_stays_is_what_it_is() {
     let rows: [Changed; 4] = [
@@ -241,12 +241,12 @@ fn a_record_that_a_tool_made_is_never_written_or_deleted() {
         [("adopt", add_with(adopt())), ("external", add_with(external())), ("tags", add_with(tags(&["team=x"], &[])))]
     {
         let of_tool =
-            "refused: K302 terraform made record `/kibus/kibus/clusters/base`, and alone changes and deletes it";
+            "refused: K302 terraform created record `/kibus/kibus/clusters/base`, and only it changes and deletes it";
         assert_outcome(name, &survey, &target, of_tool);
     }
 }
 
-/// A teardown does the same, and leaves a cluster without a record.
+/// A teardown does the same, but leaves a cluster without a record.
 #[test]
 fn a_cluster_is_removed_with_its_record_last() {
     let lost_tags = "refused: K302 queue `karpenter-base` has lost the tags of cluster `base`, and kibus deletes no queue without them";
@@ -283,7 +283,7 @@ fn a_cluster_is_removed_with_its_record_last() {
 
 #[test]
 fn what_a_removal_leaves_is_said() {
-    let of_tool = "terraform made the record of cluster `base`, and queue `karpenter-base`: both stay";
+    let of_tool = "terraform created the record of cluster `base`, and queue `karpenter-base`: both stay";
     let rows: [Changed; 3] = [
         ("foreign", |survey| tag(survey, BUS, "two"), "of cluster `base` is not managed by kibus and stays"),
         ("external", hand_over, "of cluster `base` is external and stays"),
@@ -296,7 +296,7 @@ fn what_a_removal_leaves_is_said() {
     }
 }
 
-/// Who writes a record gets no queue at the next change of the key.
+/// Writing a record by hand yields no queue at the next change of the key.
 #[test]
 fn clusters_follow_a_change_of_the_key_and_no_role_gets_a_policy_that_it_lacks() {
     let mut survey = survey();

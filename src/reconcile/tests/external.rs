@@ -1,4 +1,4 @@
-//! External queues: what a check finds of them, and that no command writes to one.
+//! External queues: what a check finds, and that no command writes to them.
 
 use super::*;
 use crate::model::{
@@ -11,7 +11,7 @@ pub(super) fn external_cluster() -> Survey {
     let mut survey = survey();
     make_external(&mut survey);
     lose(&mut survey, [policy_of(ROLE)]);
-    // As its owner names the statements.
+    // With Sids chosen by its owner.
     let mut policy = policy::cluster_queue_policy(&scope(), &QUEUE.parse().unwrap());
     for statement in policy.value_mut()["Statement"].as_array_mut().unwrap() {
         statement.as_object_mut().unwrap().remove("Sid");
@@ -28,7 +28,7 @@ fn graded(survey: &Survey) -> Vec<String> {
     grades(checked(survey).findings.iter().filter(|finding| finding.name() == QUEUE))
 }
 
-/// Whatever its queue is like, no command writes to it.
+/// Whatever state its queue is in, no command writes to it.
 #[test]
 fn a_check_grades_what_it_finds_of_an_external_queue() {
     type Edit = fn(&mut Queue);
@@ -69,7 +69,6 @@ fn a_missing_external_queue_is_created_by_its_owner_with_its_tool() {
 
 #[test]
 fn external_queues_are_named_when_the_key_changes() {
-    let said =
-        "the queues of external clusters do not follow, and the owner of each must change its encryption: `base`";
+    let said = "the queues of external clusters do not follow; the owner of each must change its encryption: `base`";
     assert_warned(&planned(&external_cluster(), &bootstrap_to(with_key(KEY))), said);
 }

@@ -1,4 +1,4 @@
-//! A rollback: it is kept until it is ended, and no finding is against it.
+//! A rollback lasts until it is ended, and causes no finding.
 
 use super::router_code::{codes, deployed, edit_alias, named, not_at_hand, verified};
 use super::*;
@@ -48,8 +48,8 @@ fn rolled_back(latest: &str, edit: impl FnOnce(&mut Alias)) -> Survey {
     survey
 }
 
-/// A name, the router of this kibus, options, whether the rollback ends, the hash of the function's code; the changes of
-/// code, and the settings for which it is refused.
+/// A name, the router of this kibus, options, whether the rollback ends, the hash of the function's code; the changes
+/// of code, and the settings that cause a refusal.
 type Kept = (&'static str, OfferedRouter, HubOptions, bool, &'static str, &'static str, &'static str);
 
 #[test]
@@ -72,7 +72,7 @@ fn a_rollback_is_kept_until_it_is_ended() {
         let given = Bootstrap { end_rollback, ..setting(options) };
         let intent = planned(&rolled_back(latest, |_| {}), &bootstrap_with(given, router));
         assert_eq!(codes(&intent), expected, "{name}");
-        let why = "live, and a new version is needed to change: ";
+        let why = "live, but these changes need a new version: ";
         let fields = intent.refusals.iter().map(|refusal| refusal.sentence.split_once(why).unwrap().1);
         assert_eq!(fields.collect::<Vec<_>>().join("; "), refused, "{name}");
         assert!(intent.refusals.iter().all(|one| commands(one)[0] == "kibus again --router-latest"), "{name}");

@@ -6,7 +6,7 @@ use crate::model::{Alias, FieldValue};
 use crate::reconcile::OfferedRouter::{Named, OfVersion};
 
 /// A name, the hash of the function's code, the live version, the router of this kibus with the changed memory, if any, the
-/// plan of `bootstrap-hub`, the findings of `verify`, and a part of what both say.
+/// plan of `bootstrap-hub`, the findings of `verify`, and part of the message of both.
 type Row = (
     &'static str,
     &'static str,
@@ -31,13 +31,21 @@ const BOTH: &[&str] = &["K220 kibus-router", "K220 kibus-router:live"];
 const NO_ALIAS: &[&str] = &["K106 kibus-router:live"];
 const OTHER_BUILD: &str =
     "another build of router 0.2.0 is live: its code has SHA-256 bb, and the router of this kibus has aa";
-const INTERRUPTED: &str = "the function has other code (SHA-256 aa): an update was interrupted";
+const INTERRUPTED: &str = "the function has different code (SHA-256 aa): an update was interrupted";
 const NOT_COMPARED: &str =
     "the code of the live router (SHA-256 bb) was not compared with the router of this kibus: cannot read it";
 
 const ROWS: &[Row] = &[
     ("all the same", "aa", "0.2.0-aa", packaged, "", &[], ""),
-    ("uploaded by someone else", "ee", "0.2.0-aa", packaged, "function ee→aa", FUNCTION, "has other code (SHA-256 ee)"),
+    (
+        "uploaded by someone else",
+        "ee",
+        "0.2.0-aa",
+        packaged,
+        "function ee→aa",
+        FUNCTION,
+        "has different code (SHA-256 ee)",
+    ),
     ("live, and described", "ee", "0.2.0-ee", packaged, "", &[], "SHA-256 ee, and the router of this kibus has aa"),
     ("live, the genuine one is named", "ee", "0.2.0-ee", named, "function ee→aa, alias 0.2.0-ee→0.2.0-aa", BOTH, ""),
     ("not published so", "ee", "ee", packaged, "function ee→aa, alias ee→0.2.0-aa", BOTH, "kibus did not publish it"),
@@ -162,7 +170,7 @@ fn an_older_router_replaces_a_live_one_only_if_allowed() {
     let mut with_foreign = survey.clone();
     edit_queue(&mut with_foreign, "kibus-hub", |queue| queue.tags.0.clear());
     let foreign = "queue `kibus-hub` exists and is not part of bus `kibus`";
-    let older = "router 0.3.0 is live, which is newer than 0.2.0";
+    let older = "the live router 0.3.0 is newer than 0.2.0";
     for router in [packaged(), named()] {
         for (survey, allow_downgrade, refused) in [
             (&survey, false, &[older][..]),
@@ -176,5 +184,5 @@ fn an_older_router_replaces_a_live_one_only_if_allowed() {
     }
     let verified = checked(&survey);
     assert_eq!(found(&verified), Vec::<String>::new());
-    assert_warned(&verified, "router 0.3.0 is live, and this kibus has 0.2.0");
+    assert_warned(&verified, "router 0.3.0 is live, but this kibus has 0.2.0");
 }

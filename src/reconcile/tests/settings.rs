@@ -1,4 +1,4 @@
-//! What the parameter of a hub decides, and what becomes of a hub without usable settings.
+//! What the parameter of a hub decides, and the outcome for a hub without usable settings.
 
 use super::*;
 use crate::message::{MessageKind, Subject};
@@ -21,7 +21,7 @@ fn holding(text: &str) -> Survey {
     answering(Fact::Present(Resource::Parameter(held)))
 }
 
-/// A survey in which nothing exists, except this.
+/// A survey in which only this exists.
 fn with_only(kept: &[ResourceId]) -> Survey {
     let mut survey = survey();
     lose_all_but(&mut survey, kept);
@@ -111,7 +111,7 @@ fn written_settings(intent: &Intent) -> &Settings {
     written.resource().as_parameter().unwrap().settings().unwrap()
 }
 
-/// A hub is as old as its oldest queue, or no queue of it would be its own.
+/// A hub is as old as its oldest queue; otherwise none of its queues would belong to it.
 #[test]
 fn restored_settings_say_since_when_the_hub_exists() {
     for (name, survey, since) in [
@@ -144,11 +144,11 @@ fn settings_that_are_too_long_name_the_longest_tags() {
     assert!(refusal.contains("4096") && refusal.contains("tag `key19` takes 224"), "{refusal}");
 }
 
-/// A name, the number of the key before, the old keys and until when they stay, the wanted key, that of a queue, and the old
-/// keys afterwards.
+/// A name, the number of the previous key, the old keys with their end times, the desired key, the key of a queue, and
+/// the old keys afterwards.
 type OldKeys = (&'static str, Option<u8>, &'static [(u8, u64)], Option<u8>, Option<u8>, &'static [(u8, u64)]);
 
-/// S25: a message stays under the key that it was sent with.
+/// S25: a message stays encrypted with the key that it was sent with.
 #[test]
 fn an_old_key_stays_until_no_message_can_be_under_it() {
     const ENOUGH: u64 = NOW + 14 * 86_400 + 60;
@@ -166,7 +166,7 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
         ("a queue still has it, and the time is enough", Some(2), &[(1, ENOUGH)], Some(2), Some(1), &[(1, ENOUGH)]),
         ("a queue still has it, and it is not", Some(2), &[(1, ENOUGH - 1)], Some(2), Some(1), &[(1, KEPT)]),
         ("back to it", Some(2), &[(1, NOW + 1)], Some(1), Some(2), &[(2, KEPT)]),
-        // Whoever may change a queue opens nothing with it.
+        // Someone who can change a queue cannot open anything this way.
         ("a key that only a queue has", None, &[], None, Some(2), &[]),
     ];
     for (name, current, old_keys, wanted, live, expected) in rows {
@@ -181,7 +181,7 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
     }
 }
 
-/// A8: kibus undoes no decision of an account about its logs.
+/// A8: kibus does not undo an account's decision about its logs.
 #[test]
 fn an_account_decides_about_its_logs() {
     let mut survey = survey();
@@ -198,5 +198,5 @@ fn an_account_decides_about_its_logs() {
         assert_eq!((warned(&intent).as_str(), found_in(&survey)), (said, vec![]));
     }
     let refusals = planned(&survey, &Target::teardown()).refusals;
-    assert_eq!(sentences(&refusals), ["log group `/aws/lambda/kibus-router` is protected from being deleted"]);
+    assert_eq!(sentences(&refusals), ["log group `/aws/lambda/kibus-router` is protected from deletion"]);
 }

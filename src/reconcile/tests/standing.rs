@@ -1,4 +1,4 @@
-//! What a queue is to the bus, and that nothing which is added to a queue hides what is wrong with it.
+//! How a queue relates to the bus, and that no addition to a queue hides its problems.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn lock(bus: &str) -> Value {
     statements.filter(|one| one["Sid"] == "KibusRouterOnly").cloned().next_back().unwrap()
 }
 
-/// The lock of this bus with another value of a member, which makes it another denial.
+/// The lock of this bus with a different value for a member, which makes it a different denial.
 fn other_lock(member: &str, value: Value) -> Value {
     let mut lock = lock("kibus");
     lock[member] = value;
@@ -64,7 +64,7 @@ fn tags_a_lock_and_the_age_say_what_a_queue_is() {
     }
 }
 
-/// What a queue is damaged by; nothing if it is gone.
+/// The damage to a queue; nothing if it is gone.
 type Damage = fn(Queue) -> Option<Queue>;
 
 const DAMAGES: [Damage; 8] = [
@@ -88,8 +88,8 @@ fn without(key: &str, mut queue: Queue) -> Queue {
     queue
 }
 
-/// What the critical findings of a check of this queue are about, and whether `status` shows the damage. What is added goes to
-/// another queue if this one is gone.
+/// The subjects of the critical findings of a check of this queue, and whether `status` shows the damage. If the queue
+/// is gone, the addition goes to another queue.
 fn critical(damage: Damage, tags: &[(String, String)], statements: &[Value], first: bool) -> BTreeSet<String> {
     let mut survey = survey();
     let whole = queue_of(&survey, QUEUE);
@@ -118,7 +118,7 @@ fn any_tag() -> impl Strategy<Value = (String, String)> {
     (key, value).prop_filter("one of the two", |(key, _)| key != BUS && key != CLUSTER)
 }
 
-/// Any statement that allows, and any denial that is not exactly one of this bus.
+/// Any allowing statement, and any denial that is not exactly the lock of this bus.
 fn any_statement() -> impl Strategy<Value = Value> {
     let member = prop::sample::select(&["Sid", "Principal", "Action", "Resource", "Condition", "NotResource"][..]);
     let denial = (member, any_json()).prop_map(|(member, value)| other_lock(member, value));

@@ -1,4 +1,4 @@
-//! Topics that cannot work are refused, and what is not known of them is said.
+//! Topics that cannot work are refused, and unknown facts about them are reported.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn fault(kind: FaultKind) -> Fact<TopicAttributes> {
     Fact::Unreadable(Fault::new(kind, "sns:GetTopicAttributes", "no"))
 }
 
-/// A case, what SNS says of the topic, and what is said of it for `--notify` and for `--alarms`.
+/// A case, SNS's answer about the topic, and the messages for `--notify` and for `--alarms`.
 type Row = (&'static str, Fact<TopicAttributes>, &'static str, &'static str);
 
 #[test]
@@ -31,7 +31,7 @@ fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
     let of_others = topic(&lets("events.amazonaws.com"), None);
     let other_key = KEY.replace("/1", "/2");
     let (missing, unknown) = ("refused: topic `t` does not exist", "unknown whether topic `t`");
-    let of_aws = "refused: topic `t` is encrypted with the key of AWS";
+    let of_aws = "refused: topic `t` is encrypted with the AWS managed key";
     let (encrypted, by_alias) =
         ("refused: topic `t` is encrypted with key", "refused: topic `t` is encrypted with key `alias/x`");
     let (may_router, may_alarms) = ("unknown whether the router may use key `4`", "unknown whether key `4`");
@@ -138,7 +138,7 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
         assert_eq!(costs, expected == "create", "{name}");
         assert!(!survey.take_open().resources.contains(&id), "{name}: only what settings ask for is read");
     }
-    // What it watches has no period of its own, and a short description.
+    // An alarm on a metric expression has no period of its own, and a short description.
     let alarm = crate::model::watch::reader_alarm(&scope(), &wants(true), &base(), &"q".parse().unwrap()).unwrap();
     let definition = alarm.definition.value();
     assert_eq!(definition.get("Period"), None);
@@ -151,7 +151,7 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
 #[test]
 fn whether_a_queue_is_read_is_shown_by_its_metrics_or_unknown() {
     const FINDING: &str = "nothing has read it for an hour";
-    const UNKNOWN: &str = "unknown whether Karpenter of `base` can read its queue";
+    const UNKNOWN: &str = "unknown whether Karpenter in `base` can read its queue";
     const DENIED: &str = "unknown whether the queues of clusters are read: AWS denied cloudwatch:GetMetricData";
     let seen = |receives_of_last_hour, deleted| {
         Fact::Present(QueueActivity { receives_of_last_hour, deleted, ..QueueActivity::default() })
@@ -162,7 +162,7 @@ fn whether_a_queue_is_read_is_shown_by_its_metrics_or_unknown() {
         (seen(Some(0), 5), true, 60, FINDING),
         (seen(Some(0), 5), false, 59, ""),
         (seen(Some(180), 0), false, 60, ""),
-        // Of an external cluster, only a delete shows that its owner granted it.
+        // For an external cluster, only a delete shows that its owner granted the permission.
         (seen(Some(180), 0), true, 60, UNKNOWN),
         (seen(Some(180), 1), true, 60, ""),
         (seen(None, 5), false, 60, UNKNOWN),

@@ -1,4 +1,4 @@
-//! What a check says of recorded clusters that are damaged, and of what has the tags or the names of the bus and no record.
+//! What a check reports about damaged recorded clusters, and about resources with the tags or names of the bus but without a record.
 
 use super::*;
 use crate::model::{
@@ -60,7 +60,7 @@ fn a_record_that_cannot_be_used_stops_every_command_about_its_cluster_and_no_oth
     }
 }
 
-/// A case, the name and the tags of a queue beside that of `base`, the answer about the record, and what is found.
+/// A case, the name and the tags of a queue in addition to that of `base`, the answer about the record, and what is found.
 type Other = (&'static str, &'static str, &'static [(&'static str, &'static str)], Option<bool>, bool);
 
 const X: &[(&str, &str)] = &[(BUS, "kibus"), (CLUSTER, "x")];
@@ -69,7 +69,7 @@ fn tags_of(tags: &[(&str, &str)]) -> Tags {
     tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// A survey with this queue, which the tagging API knows with the tags of cluster `x`.
+/// A survey with this queue, which the tagging API lists with the tags of cluster `x`.
 fn with_queue(name: &str, tags: &[(&str, &str)]) -> Survey {
     let mut survey = survey();
     let (queue, name) = (queue_of(&survey, QUEUE), name.parse::<QueueName>().unwrap());
@@ -112,7 +112,7 @@ fn a_policy_that_no_record_explains_is_found() {
     for (role, policy, absent, is_found) in [
         (usual.as_str(), "kibus.us-west-2.x", true, true),
         (&usual, "kibus.us-west-2.x", false, false),
-        // A cluster has a record, which names another role.
+        // The cluster has a record, but it names another role.
         (&usual, "kibus.us-west-2.base", false, true),
         (ROLE, "kibus.us-west-2.base", false, false),
         (ROLE, "kibus.us-west-2.x", true, true),
@@ -136,7 +136,7 @@ fn a_check_of_named_clusters_finds_what_has_no_record_of_those() {
     }
 }
 
-/// A record that was just written may be read as absent.
+/// A read may miss a record that was just written.
 #[test]
 fn a_named_cluster_is_not_recorded_once_that_is_certain() {
     let mut survey = survey();

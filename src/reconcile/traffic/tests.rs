@@ -17,7 +17,7 @@ fn only_the_hub_queue_may_be_mapped_and_only_to_the_live_version() {
         (String::new(), ":live", "`live` of the router"),
     ] {
         let what = if source.is_empty() { "a source without ARN" } else { &source };
-        let expected = (!found.is_empty()).then(|| format!("K516 passes messages of {what} to {found}"));
+        let expected = (!found.is_empty()).then(|| format!("K516 passes messages from {what} to {found}"));
         let target = format!("{ROUTER}{version}");
         let mapping = FunctionMapping { uuid: "u".to_owned(), source: source.clone(), target };
         let finding = of_foreign_mapping(&scope(), &mapping);
@@ -37,7 +37,7 @@ fn dead_letters_count_wherever_they_are() {
     }
 }
 
-/// S12: counts are right only after a minute, so the finding is a warning.
+/// S12: counts are accurate only after a minute, so the finding is a warning.
 #[test]
 fn a_hub_queue_that_drains_is_no_finding() {
     for (first, later, expected) in [

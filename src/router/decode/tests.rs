@@ -126,7 +126,7 @@ fn a_probe_names_a_cluster_or_nothing() {
 }
 
 proptest::proptest! {
-    /// Every message is decoded or dropped with a reason, and never causes a panic.
+    /// Every message is decoded, or dropped with a reason, and never causes a panic.
     #[test]
     fn no_message_causes_a_panic(cut in 0..1000_usize, put in 0..1000_usize, text in ".{0,6}") {
         let mut body = health(&[A, &arn(B), "vol-1"]).to_string();

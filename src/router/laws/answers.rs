@@ -1,4 +1,4 @@
-//! Any answer that EC2 and SQS may give.
+//! Any answer that EC2 and SQS can return.
 
 use proptest::prelude::*;
 

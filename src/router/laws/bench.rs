@@ -85,7 +85,7 @@ pub(super) fn run_with(router: &TestRouter, clock: FakeClock, messages: &[Messag
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(route(&context, messages))
 }
 
-/// Every instance in every message that a queue took, with the queue and the number of the message.
+/// Every instance in every message that a queue accepted, with the queue and the number of the message.
 pub(super) fn taken(router: &TestRouter) -> Vec<(QueueName, String, String)> {
     let mut all = Vec::new();
     for (queue, bodies) in router.services.queues.taken.lock().unwrap().iter() {

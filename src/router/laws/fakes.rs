@@ -13,7 +13,7 @@ use crate::router::report::CallCounts;
 use crate::router::services::{CallError, CallFailure, Services};
 use crate::wire::sns::Notice;
 
-/// A clock that moves only with waits and calls.
+/// A clock that moves only during waits and calls.
 pub(super) struct FakeClock {
     start: Instant,
     spent: AtomicU64,
@@ -58,11 +58,11 @@ impl Clock for FakeClock {
     }
 }
 
-/// The answers of a service to one call after the other, repeated.
+/// The answers of a service to successive calls, repeated.
 #[derive(Debug)]
 pub(super) struct Script<A> {
     pub(super) answers: Vec<A>,
-    /// How many calls there were.
+    /// The number of calls.
     pub(super) next: AtomicUsize,
 }
 
@@ -112,7 +112,7 @@ impl Load {
     }
 }
 
-/// A call that ends with its answer, or when nobody waits for it any more.
+/// A call that ends with its answer, or when it is no longer awaited.
 struct OpenCall<'a>(&'a Load);
 
 impl Drop for OpenCall<'_> {

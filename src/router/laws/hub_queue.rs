@@ -1,4 +1,4 @@
-//! What the router receives itself leaves the hub queue only if it is done, whatever EC2 and SQS answer.
+//! Messages that the router receives itself leave the hub queue only when they are done, whatever EC2 and SQS answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use crate::model::signal::HEARTBEAT_DETAIL_TYPE;
 use crate::router::clock::{Deadline, visibility};
 use crate::router::invocation::{Finished, route_batch};
 
-/// The hub queue beyond what Lambda passed.
+/// The hub queue, without the messages that Lambda passed.
 pub(super) struct FakeHub {
     waiting: Mutex<Vec<Message>>,
     receives: Script<TagAnswer>,
@@ -70,7 +70,7 @@ fn hub(number: usize) -> Origin {
     Origin::HubQueue { receipt: number.to_string() }
 }
 
-/// A message whose receipt is its id.
+/// A message whose receipt equals its id.
 fn of_hub(number: usize, instances: &[usize], receives: u32) -> Message {
     Message { origin: hub(number), ..message(number, instances, receives) }
 }
@@ -105,7 +105,7 @@ fn with_waiting(mut router: TestRouter, waiting: impl IntoIterator<Item = Messag
     router
 }
 
-/// Instances with a cluster, without an end.
+/// An endless sequence of instances with a cluster.
 fn of_clusters() -> impl Iterator<Item = usize> {
     (0..400).cycle().filter(|n| cluster_of(*n).is_some())
 }
@@ -147,7 +147,7 @@ proptest! {
         let (deleted, hidden) = (hub.deleted.lock().unwrap(), hub.hidden.lock().unwrap());
         let failures = failures(&finished);
         let number = |id: &String| id.parse::<usize>().unwrap();
-        // Lambda deletes what it passed and what is not among the failures; an unknown id would fail the whole batch.
+        // Lambda deletes messages that it passed and that are not among the failures; an unknown id would fail the whole batch.
         prop_assert!(failures.iter().all(|id| number(id) < 10));
         prop_assert!(deleted.iter().all(|id| number(id) >= 10));
         prop_assert!(hidden.iter().all(|(id, wait)| !deleted.contains(id) && *wait == visibility(count)));
@@ -282,7 +282,7 @@ fn heartbeat(number: usize) -> Message {
     Message { body: event.to_string(), ..of_hub(number, &[1], 1) }
 }
 
-/// A heartbeat asks EC2 at most once a minute. Each is sent to the probe queue as it came, and counts in no other metric.
+/// A heartbeat calls EC2 at most once a minute. Each is sent unchanged to the probe queue, and counts in no other metric.
 #[test]
 fn a_heartbeat_takes_the_whole_way_and_counts_alone() {
     let router = healthy();
@@ -317,7 +317,7 @@ fn a_heartbeat_that_fails_is_retried_and_not_counted() {
     }
 }
 
-/// A router whose topic answers so.
+/// A router whose topic gives these answers.
 fn with_topic(mut router: TestRouter, answers: Vec<Option<Result<(), String>>>) -> TestRouter {
     let topic = &mut Arc::get_mut(&mut router).unwrap().services.topic;
     topic.answers = Script::new(answers);
@@ -351,7 +351,7 @@ async fn a_topic_that_hangs_or_refuses_keeps_no_event() {
         for number in 0..6 {
             let begun = tokio::time::Instant::now();
             let finished = invoked(&router, vec![of_hub(number, &[1], 1)], Duration::from_secs(8)).await;
-            // The runtime counts in whole milliseconds.
+            // The runtime measures in whole milliseconds.
             let most = Duration::from_millis(if number < 3 { 301 } else { 0 });
             assert!(begun.elapsed() <= most, "{what}: {number} took {:?}", begun.elapsed());
             assert_eq!(failures(&finished), BTreeSet::new(), "{what}");

@@ -7,7 +7,7 @@ use super::bench::TestRouter;
 use super::*;
 use crate::router::batch::RoutedBatch;
 
-/// Members, each with a name in some case and its value as text.
+/// Members, each with a name in some case and a value as text.
 type Written = Vec<(String, String)>;
 
 fn any_case(name: &'static str) -> impl Strategy<Value = String> {
@@ -38,7 +38,7 @@ fn is_exact(members: &Written, name: &str) -> bool {
     members.len() < 2 && members.iter().all(|(key, _)| key == name)
 }
 
-/// What becomes of a sample with these members in place of its detail and its resources.
+/// The outcome of a sample with these members in place of its detail and its resources.
 fn routed(signal: Signal, details: Written) -> (TestRouter, RoutedBatch) {
     let event = sample_event(&scope(), signal, &["i-0"]);
     let others = event.as_object().unwrap().iter().filter(|(key, _)| !["detail", "resources"].contains(&key.as_str()));

@@ -1,4 +1,4 @@
-//! What a queue without our tags costs: SQS allows few calls about tags, and all of them belong to the whole account.
+//! The cost of a queue without kibus's tags: SQS allows few tag calls, and the whole account shares them.
 
 use std::time::{Duration, Instant};
 
@@ -43,12 +43,12 @@ fn an_absent_queue_is_asked_about_after_2_to_30_seconds() {
         (60, 6),
         (89, 6),
         (90, 7),
-        // Nobody asked for a long time, so this absence may be another one.
+        // There was no request for a long time, so this may be a new absence.
         (300, 8),
         (301, 8),
         (302, 9),
     ] {
-        // A call takes the fake clock a millisecond.
+        // A call advances the fake clock by a millisecond.
         let at = start + Duration::from_secs(second) + Duration::from_millis(second);
         run_with(&router, FakeClock::at(at, 1000), &[message(0, &[1], 1)]);
         assert_eq!(tag_calls(&router), calls, "after {second} s");
@@ -94,14 +94,14 @@ fn batch(first: usize) -> Vec<Message> {
     (0..10).map(|n| message(n, &instances(n), 1)).collect()
 }
 
-/// Three hundred queues that nobody knows, in each of thirty invocations: what they cost has a limit per invocation, and
-/// no name that comes again costs more than its share.
+/// Three hundred unknown queues, in each of thirty invocations: their cost is limited per invocation, and a repeated
+/// name costs no more than its share.
 #[test]
 fn many_unknown_clusters_cost_a_limited_number_of_tag_calls() {
     const INVOCATIONS: usize = 30;
     for (what, names, most) in [
         ("always other names", 300 * INVOCATIONS, 100 * INVOCATIONS),
-        // In the first three invocations. All come within two seconds of the clock.
+        // In the first three invocations. All happen within two seconds of the clock.
         ("the same names", 300, 300),
     ] {
         let router = unknown_clusters(names);
@@ -116,7 +116,7 @@ fn many_unknown_clusters_cost_a_limited_number_of_tag_calls() {
     }
 }
 
-/// A cluster of which the last event was dropped is served after all others.
+/// A cluster whose last event was dropped is served after all others.
 #[test]
 fn an_unregistered_cluster_is_not_served_ahead_of_others() {
     let router = unknown_clusters(2);
@@ -130,7 +130,7 @@ fn an_unregistered_cluster_is_not_served_ahead_of_others() {
     );
 }
 
-/// The rule of probes takes no event with `detail.cluster`, but a member in another case is one for the router.
+/// The probe rule matches no event with `detail.cluster`, but the router also accepts the member in another case.
 #[test]
 fn only_a_direct_invocation_names_a_cluster() {
     for (member, receives, queue) in [

@@ -29,7 +29,7 @@ fn of_hub() -> Origin {
     Origin::HubQueue { receipt: "secret".to_owned() }
 }
 
-/// The lines about these items. The deliveries have these delays, in order, and no time after the last.
+/// The lines about these items. The deliveries have these delays, in order; further deliveries have no time.
 fn report(items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
     report_of("kibus/{cluster}", items, delays)
 }
@@ -88,7 +88,7 @@ fn a_line_says_what_became_of_items_losses_first() {
     assert_eq!(lines[2..], [line("delivered", None, "a", 0, 1)]);
 }
 
-/// The page and the bill have the size of a line with names of usual lengths.
+/// The documentation and the cost estimate use the size of a line with names of typical lengths.
 #[test]
 fn the_page_has_the_cost_of_a_million_lines() {
     let page = include_str!("../../../docs/router.md");
@@ -96,7 +96,7 @@ fn the_page_has_the_cost_of_a_million_lines() {
     let (line, signal) = (RouterLine::read(text).unwrap(), Signal::StateChange);
     assert_eq!(serde_json::to_string(&line).unwrap(), text);
     assert_eq!([line.signal.as_deref(), line.urgency.as_deref()], [Some(signal.slug()), Some(signal.urgency())]);
-    // Of us-east-1, in US dollars a GB: https://aws.amazon.com/cloudwatch/pricing/
+    // For us-east-1, in US dollars per GB: https://aws.amazon.com/cloudwatch/pricing/
     let bytes = text.len() + 1;
     let cost = format!("${:.2}", 1.0e6 * f64::from(u32::try_from(bytes).unwrap()) / 1.0e9 * 0.50);
     let sentence = format!("{bytes} bytes, and a million of them cost {cost}");

@@ -1,4 +1,4 @@
-//! What each problem of access names, and how long a call is retried.
+//! What each access problem names, and how long a call is retried.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use crate::model::{
 use crate::router::batch::Message;
 use crate::wire::sns::Notice;
 
-/// Services that answer every call alike.
+/// Services that answer every call the same way.
 struct Alike {
     instance_tags: Result<(), CallError>,
     send: Option<Result<(), CallError>>,
@@ -94,7 +94,7 @@ async fn the_test_calls_ec2_and_sends_a_message_with_a_time() {
     assert!(DateTime::from_str(time, Format::DateTime).unwrap().secs() > 1_700_000_000, "{time}");
 }
 
-/// S14, S15, S18, L18: what is at fault has a name.
+/// S14, S15, S18, L18: the message names the cause.
 #[tokio::test]
 async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
     let table = "
@@ -102,9 +102,9 @@ async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
         AccessDenied                            | none  | is denied; check statement KibusSendToClusters of the router's policy and the tags kibus:bus and kibus:cluster of the queue, which lacks one of them
         AccessDeniedException                   | -     | is denied; check statement KibusSendToClusters of the router's policy
         AWS.SimpleQueueService.NonExistentQueue | both  | failed, because the queue does not exist
-        KMS.DisabledException                   | both  | failed, because the queue's KMS key is disabled; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
-        KMS.NotFoundException                   | both  | failed, because the queue's KMS key does not exist; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
-        KMS.AccessDeniedException               | both  | failed, because the queue's KMS key denies kms:GenerateDataKey or kms:Decrypt; check statement KibusUseKey of the router's policy, and the key's policy; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
+        KMS.DisabledException                   | both  | failed, because the queue's KMS key is disabled; SQS caches a data key for five minutes, and sends may succeed with it until then, so check again later
+        KMS.NotFoundException                   | both  | failed, because the queue's KMS key does not exist; SQS caches a data key for five minutes, and sends may succeed with it until then, so check again later
+        KMS.AccessDeniedException               | both  | failed, because the queue's KMS key denies kms:GenerateDataKey or kms:Decrypt; check statement KibusUseKey of the router's policy, and the key's policy; SQS caches a data key for five minutes, and sends may succeed with it until then, so check again later
         InvalidMessageContents                  | both  | failed";
     for [code, tags, expected] in rows(table) {
         let queue_tags = match tags {
@@ -119,7 +119,7 @@ async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
     }
 }
 
-/// S14: where SQS does not know tags as conditions, the statement has none.
+/// S14: where SQS does not support tags as conditions, the statement has none.
 #[tokio::test]
 async fn a_denied_send_is_not_about_tags_where_the_statement_has_none() {
     let error = refused("AccessDenied");

@@ -1,4 +1,4 @@
-//! The document as it is written, and the schema that describes it.
+//! The document and its schema.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use crate::ui::text::tests::{
     assert_file, between, cluster_summary, dead_letter_report, drifted_resources, hub_resources, refused,
 };
 
-/// A schema of these words. They are in tables, which say more than serde needs.
+/// A schema of these words. They are in tables, which contain more than serde needs.
 fn words<T: serde::Serialize>(words: impl IntoIterator<Item = T>) -> Schema {
     json_schema!({ "enum": (words.into_iter().collect::<Vec<_>>()) })
 }
@@ -88,7 +88,7 @@ impl JsonSchema for FieldValue {
     }
 }
 
-/// Makes the variants of a flattened enum members that may be missing.
+/// Turns the variants of a flattened enum into optional members.
 fn join_variants(object: &mut serde_json::Map<String, Value>) {
     if !object.contains_key("properties") {
         return;
@@ -121,7 +121,7 @@ fn close(schema: &mut Schema) {
     object.insert("additionalProperties".to_owned(), false.into());
 }
 
-/// The schema of the document. A description is on one line, and a number has no format: those of Rust are no standard.
+/// The schema of the document. A description is on one line, and a number has no format: Rust's formats are not standard.
 fn schema() -> Schema {
     let plain = RecursiveTransform(|schema: &mut Schema| {
         schema.remove("format");

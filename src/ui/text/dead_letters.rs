@@ -9,20 +9,20 @@ use crate::dead_letters::{
 };
 use crate::model::{Scope, first_of, time_text};
 
-/// How many instances a line names at most.
+/// The maximum number of instances in a line.
 const NAMED: usize = 5;
 
-/// The messages in the dead-letter queue, a paragraph for each.
+/// The messages in the dead-letter queue, one paragraph per message.
 pub fn dead_letters(scope: &Scope, report: &DeadLetterReport, style: Style) -> String {
     let DeadLetterReport { queue, about, letters, .. } = report;
     if letters.is_empty() {
         return match about {
             0 => format!(
-                "No dead letters in queue {queue}. Dropped events are no dead letters: the log of the router has them."
+                "No dead letters in queue {queue}. Dropped events are not dead letters: they are in the router's log."
             ),
             about => format!(
-                "No dead letters are visible in queue {queue}; SQS counts about {about}. Another command may hide them for \
-                 seconds, and SQS counts late."
+                "No dead letters are visible in queue {queue}, although SQS counts about {about}. Another command may \
+                 be hiding them for seconds, and SQS counts lag."
             ),
         };
     }
@@ -93,19 +93,19 @@ fn last_part(arn: &str) -> &str {
     arn.rsplit([':', '/']).next().unwrap_or(arn)
 }
 
-/// What a treatment of `count` of the dead letters would do.
+/// What processing `count` of the dead letters would do.
 pub fn treatment(treatment: Treatment, count: usize, report: &DeadLetterReport) -> String {
     let rest = report.letters.len() - count;
     match treatment {
         Treatment::Redrive if rest > 0 => {
-            format!("To redrive through the router: {count}. Not events, and they stay: {rest}.")
+            format!("To redrive through the router: {count}. Not events, so they stay: {rest}.")
         }
         Treatment::Redrive => format!("To redrive through the router: {count}."),
-        Treatment::Purge => format!("To delete: {count}. A message that is not shown stays."),
+        Treatment::Purge => format!("To delete: {count}. Messages that are not shown stay."),
     }
 }
 
-/// The results: a line for each dead letter that was tried, and the counts.
+/// The results: one line per attempted dead letter, and the counts.
 pub fn treated(report: &DeadLetterReport) -> String {
     let is_redrive = report.action == Some(Treatment::Redrive);
     let suits = |letter: &&DeadLetter| report.action.is_none_or(|action| letter.suits(action));

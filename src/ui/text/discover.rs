@@ -1,4 +1,4 @@
-//! What others set up for Karpenter, as text: a line for each target of a rule, the steps, and which rules stay or match nothing.
+//! What others set up for Karpenter, as text: one line per rule target, the steps, and the rules that stay or match nothing.
 
 use super::layout::{Style, Table, block, escape, indented, sentences, shortened};
 use crate::discover::{Discovery, FoundQueue, FoundRule, FoundTarget, Readership, Verdict};
@@ -8,11 +8,11 @@ use crate::ui::terminal::Paint;
 
 /// The indentation of tables.
 const INDENT: usize = 2;
-/// The columns that tags may take.
+/// The maximum width for tags.
 const TAGS: usize = 60;
-/// What stands for a cluster or a target that is unknown.
+/// The placeholder for an unknown cluster or target.
 const UNKNOWN: &str = "?";
-/// What stands for the rule of a queue that has none.
+/// The placeholder for the rule of a queue without one.
 const NO_RULE: &str = "-";
 
 pub fn discovery(scope: &Scope, found: &Discovery, style: Style) -> String {
@@ -30,12 +30,12 @@ pub fn discovery(scope: &Scope, found: &Discovery, style: Style) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// Names stay whole, because people copy them.
+/// Names are not shortened, because users copy them.
 fn table(found: &Discovery, paint: Paint) -> String {
     let mut rows: Vec<_> = found.rules.iter().flat_map(|rule| rows(found, rule)).collect();
     let without_rule = found.queues.iter().filter(|queue| !queue.has_rule);
     rows.extend(without_rule.map(|queue| (None, queue.name.to_string(), Some(queue))));
-    // By cluster, as people count; those without one last.
+    // By cluster, in natural order; queues without a cluster last.
     rows.sort_by_key(|(rule, _, queue)| {
         let cluster = queue.and_then(|queue| queue.cluster.as_ref());
         (cluster.is_none(), count_key(cluster.map_or("", ClusterName::as_str)), count_key(name(*rule)))
@@ -52,7 +52,7 @@ fn table(found: &Discovery, paint: Paint) -> String {
     table.render(INDENT, None)
 }
 
-/// A rule, a target, and the queue that this is.
+/// A rule, a target, and the queue, if the target is one.
 type Row<'a> = (Option<&'a FoundRule>, String, Option<&'a FoundQueue>);
 
 /// A rule with each of its targets.
@@ -68,7 +68,7 @@ fn name(rule: Option<&FoundRule>) -> &str {
     rule.map_or(NO_RULE, |rule| rule.name.as_str())
 }
 
-/// A queue by its name, and another target by its service and what follows the account.
+/// A queue by its name; any other target by its service and the part after the account.
 fn short(target: &FoundTarget) -> String {
     let parts: Vec<&str> = target.arn.splitn(6, ':').collect();
     let text = match parts.as_slice() {
@@ -89,7 +89,7 @@ fn read(reader: Readership, paint: Paint) -> String {
     }
 }
 
-/// The tags of the rule and the queue. Of those of CloudFormation, the name of the stack says all.
+/// The tags of the rule and the queue. Of the CloudFormation tags, only the stack name is shown.
 fn tags(rule: Option<&FoundRule>, queue: Option<&FoundQueue>) -> String {
     let mut all = rule.map(|rule| rule.tags.clone()).unwrap_or_default();
     all.extend(queue.into_iter().flat_map(|queue| queue.tags.clone()));
@@ -106,14 +106,14 @@ fn summary(found: &Discovery) -> String {
     let Discovery { rule_count, rule_limit, rules_of_kibus, rules, queues, .. } = found;
     let rules: Vec<&FoundRule> = rules.iter().filter(|rule| rule.matches_nothing.is_none()).collect();
     let replaces = if rules.iter().any(|rule| rule.targets.is_empty()) {
-        "which of these the hub replaces is unknown".to_owned()
+        "it is unknown which of these the hub replaces".to_owned()
     } else {
         let same = rules.iter().filter(|rule| rule.verdict == Verdict::Replace).count();
         format!("the hub replaces {same}")
     };
     let (of_kibus, [none, other, others]) = match rules_of_kibus {
         0 => (String::new(), ["None matches", "matches", "match"]),
-        count => (format!(", {count} of them of kibus"), ["No other matches", "other matches", "others match"]),
+        count => (format!(", {count} of them managed by kibus"), ["No other matches", "other matches", "others match"]),
     };
     let others = match rules.len() {
         0 => format!("{none} Karpenter's events."),
@@ -134,7 +134,7 @@ fn summary(found: &Discovery) -> String {
     format!("The default event bus has {rule_count} of {rule_limit} rules{of_kibus}. {others}{unread}")
 }
 
-/// Numbered, with each command in one column; several commands stand below their step.
+/// Numbered, with commands in one column; several commands are below their step.
 fn steps(steps: &[Hint]) -> String {
     let is_short = |step: &&Hint| step.command.as_ref().is_some_and(|command| !command.contains('\n'));
     let width = steps.iter().filter(is_short).map(|step| step.text.len()).max().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A drill as text: the instance, and a line for each step.
+//! A drill as text: the instance, and one line per step.
 
 use super::heading;
 use super::layout::{Style, escape, sentences};
@@ -24,7 +24,7 @@ fn drill_instance(instance: &DrillInstance, now: i64) -> String {
     escape(&parts.join(" · ")).into_owned()
 }
 
-/// What a drill interrupts and makes.
+/// What a drill interrupts and creates.
 pub fn drill_plan(drill: &Drill, instance: &DrillInstance, now: i64, style: Style) -> String {
     let role = Resource::Role(drill.role());
     let role = format!("{}  {}", drill.scope.drill_role(), role.particulars().summary());
@@ -34,7 +34,7 @@ pub fn drill_plan(drill: &Drill, instance: &DrillInstance, now: i64, style: Styl
     [heading(&drill.scope, style), instance, rows(&style.paint.green("+"), &makes)].join("\n")
 }
 
-/// What is stopped and deleted of drills.
+/// The leftovers of drills to stop and delete.
 pub fn drill_left(scope: &Scope, left: &Left, style: Style) -> String {
     [heading(scope, style), rows(&style.paint.red("-"), &left.parts())].join("\n")
 }

@@ -13,7 +13,7 @@ use crate::ui::Paint;
 
 const INDENT: usize = 2;
 
-/// The clusters with their events, which happened in `period`; for instances, all that the log says of them in one list.
+/// The clusters with their events in `period`; for instances, everything in the log about them in one list.
 pub fn events(scope: &Scope, report: &EventReport, period: &str, wanted: &Wanted, style: Style) -> String {
     let mut parts = vec![super::heading(scope, style)];
     if wanted.is_story() {
@@ -35,7 +35,7 @@ pub fn events(scope: &Scope, report: &EventReport, period: &str, wanted: &Wanted
 
 fn summary(cluster: &ClusterEvents, period: &str) -> String {
     let name = match cluster.name.as_str() {
-        "" => "no known cluster",
+        "" => "unknown cluster",
         name => name,
     };
     let spot = counted(cluster.spot_interruptions, "Spot interruption");
@@ -46,7 +46,7 @@ fn summary(cluster: &ClusterEvents, period: &str) -> String {
     format!("{name} · {spot}, {others} {period} · {dropped} dropped{slowest}")
 }
 
-/// A row for each line. On a narrow terminal, the type of the instance and its node pool are left out.
+/// One row per line. On a narrow terminal, the instance type and the node pool are left out.
 pub fn event_rows<'a>(
     lines: impl IntoIterator<Item = &'a EventLine>,
     wanted: &Wanted,
@@ -78,7 +78,7 @@ fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) ->
         instance = format!("{instance} +{}", line.items - 1);
     }
     let time = line.time.unwrap_or_else(|| time_text(event.logged).into());
-    // Without its year.
+    // Without the year.
     let time = time.get(5..19).map_or(time.to_string(), |time| time.replace('T', " ") + " UTC");
     let signal = line.signal.as_deref().map_or("-", short_name);
     let mut cells = vec![time, format!("{signal:<9}"), format!("{instance:<19}")];

@@ -1,4 +1,4 @@
-//! A property: nothing that is shown controls the terminal, whatever was read.
+//! A property: nothing in the output controls the terminal, whatever was read.
 
 use proptest::prelude::*;
 
@@ -16,8 +16,7 @@ use crate::model::{
 use crate::ui::Paint;
 use crate::ui::json::HubReport;
 
-/// Whether a text controls the terminal by more than lines and the colors of kibus. No part of the text may depend on
-/// [`at_the_edge`].
+/// Whether a text controls the terminal other than by line breaks and kibus's colors. No part of the text may depend on [`at_the_edge`].
 fn is_safe(text: &str, style: Style) -> bool {
     at_the_edge(text, style.paint.is_on()) == text
 }
@@ -27,7 +26,7 @@ fn any_style() -> impl Strategy<Value = Style> {
     parts.prop_map(|(colors, width, verbose)| Style { paint: Paint::new(colors), width, verbose })
 }
 
-/// The resources of a hub and a cluster, with texts from outside wherever one is read.
+/// The resources of a hub and a cluster, with text from outside wherever such text is read.
 fn with_texts(text: &str, policy: &Document) -> Desired {
     let mut all = hub_resources(HubOptions::default());
     all.extend(cluster_resources("base"));
@@ -98,7 +97,7 @@ proptest! {
         }
     }
 
-    /// A command is known by its line.
+    /// A command is identified by its line.
     #[test]
     fn text_from_outside_begins_no_line(text in any_text()) {
         let (style, text) = (Style::default(), format!("x{text}"));

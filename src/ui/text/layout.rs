@@ -1,4 +1,4 @@
-//! What every text is made of: text from outside without control characters, folded lines, and tables.
+//! Building blocks of text: escaping text from outside, folding lines, and tables.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::model::ResourceId;
 use crate::ui::terminal::Paint;
 
-/// The smallest width to which text is folded.
+/// The minimum width for folding text.
 const NARROW: usize = 24;
 /// The indentation of text below a lead.
 const BELOW: usize = 6;
@@ -17,20 +17,20 @@ const BELOW: usize = 6;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     pub paint: Paint,
-    /// The width of the terminal in columns; `None` without a terminal, where lines are not folded or shortened.
+    /// The width of the terminal in columns; `None` without a terminal, in which case lines are not folded or shortened.
     pub width: Option<usize>,
     /// How many times `-v` was given. From 1 on, all fields and documents are shown in full.
     pub verbose: u8,
 }
 
 impl Style {
-    /// The columns that text after this indentation has.
+    /// The width for text after this indentation.
     pub(super) fn room(self, indent: usize) -> usize {
         self.width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(NARROW))
     }
 }
 
-/// Replaces every character that would control the terminal with its escape, like `\u{1b}`. A name or a tag may contain one.
+/// Replaces every character that would control the terminal with its escape, like `\u{1b}`. A name or a tag may contain such a character.
 pub fn escape(text: &str) -> Cow<'_, str> {
     escape_except(text, &[], &[])
 }
@@ -39,8 +39,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 const COLORS: &[&str] = &["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m"];
 
 /// Whole text on its way to a stream: every character that would control the terminal is escaped, except newlines, tabs and,
-/// if `colors`, the colors of kibus. Text from outside is escaped where it becomes part of a text, newlines included; this
-/// holds where that was forgotten.
+/// if `colors`, the colors of kibus. Text from outside is escaped where it is inserted, including newlines; this is a safety
+/// net if that was forgotten.
 pub(in crate::ui) fn at_the_edge(text: &str, colors: bool) -> Cow<'_, str> {
     escape_except(text, &['\n', '\t'], if colors { COLORS } else { &[] })
 }
@@ -65,7 +65,8 @@ fn escape_except<'a>(text: &'a str, characters: &[char], sequences: &[&str]) -> 
     Cow::Owned(safe)
 }
 
-/// A JSON document as text, on one line or indented. Characters that control a terminal are escaped as JSON has it, so its values stay the same.
+/// A JSON document as text, on one line or indented. Characters that control a terminal are escaped as in JSON, so its
+/// values stay the same.
 pub(in crate::ui) fn json_text(document: &Value, on_one_line: bool) -> String {
     let text = if on_one_line { document.to_string() } else { format!("{document:#}") };
     let mut safe = String::with_capacity(text.len());
@@ -82,7 +83,7 @@ pub(in crate::ui) fn json_text(document: &Value, on_one_line: bool) -> String {
 }
 
 /// Control and format characters, which are invisible or change the direction of text (Unicode Annex 9), separators of lines
-/// and paragraphs, and what Unicode has not assigned: all that the `Debug` of a text escapes, except spaces.
+/// and paragraphs, and what Unicode has not assigned: everything that the `Debug` of a text escapes, except spaces.
 fn is_control(c: char) -> bool {
     if c.is_ascii() {
         return c.is_control();
@@ -93,8 +94,8 @@ fn is_control(c: char) -> bool {
     is_escaped && !is_space
 }
 
-/// Breaks text at spaces into lines of at most `width` columns. A longer word has a line of its own. What backticks
-/// enclose is for copying, and is not broken if it fits on a line.
+/// Breaks text at spaces into lines of at most `width` columns. A longer word gets its own line. Text in backticks is
+/// for copying, and is not broken if it fits on a line.
 pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut used = 0;
@@ -115,7 +116,7 @@ pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The parts between which text may be broken.
+/// The parts between which text can be broken.
 fn words(text: &str, width: usize) -> Vec<&str> {
     let (mut words, mut start, mut open, mut quoted) = (Vec::new(), 0, false, false);
     for (at, char) in text.char_indices() {
@@ -136,8 +137,8 @@ fn words(text: &str, width: usize) -> Vec<&str> {
     words
 }
 
-/// A lead, and text that is folded beside it from this column on. Without two spaces between them or without room, a terminal
-/// has the text below the lead.
+/// A lead, and text that is folded next to it from this column on. If there is no room, or less than two spaces between
+/// them, a terminal shows the text below the lead.
 pub(super) fn hanging(lead: &str, column: usize, text: &str, style: Style) -> Vec<String> {
     let begin = format!("{lead}{}  ", gap(lead, column.saturating_sub(2)));
     let has_room = |width| measure_text_width(&begin) == column && column + NARROW <= width;
@@ -155,7 +156,7 @@ pub(super) fn hanging(lead: &str, column: usize, text: &str, style: Style) -> Ve
     lines
 }
 
-/// Sentences, folded. Indented lines are for copying and stay whole.
+/// Sentences, folded. Indented lines are for copying and are not folded.
 pub fn sentences(text: &str, style: Style) -> String {
     let lines = text
         .lines()
@@ -176,7 +177,7 @@ pub(super) fn indented(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A text whose first letter is a capital.
+/// A text with its first letter capitalized.
 pub fn capitalized(text: &str) -> String {
     let mut text = text.to_owned();
     if let Some(first) = text.get_mut(..1) {
@@ -185,7 +186,7 @@ pub fn capitalized(text: &str) -> String {
     text
 }
 
-/// Text that fits between `indent` and the right edge of the terminal; a longer one ends with `…`.
+/// Text that fits between `indent` and the right edge of the terminal; longer text ends with `…`.
 pub(super) fn shortened(text: &str, width: Option<usize>, indent: usize) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent));
     truncate_str(text, room, "…").into_owned()
@@ -201,10 +202,10 @@ const GAP: usize = 3;
 /// The width below which a column is not shortened.
 const MIN_COLUMN: usize = 8;
 
-/// Rows of cells, in aligned columns without borders. Cells may be painted. The caller escapes text from outside.
+/// Rows of cells, in aligned columns without borders. Cells can be painted. The caller escapes text from outside.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// The columns that hold numbers.
+    /// The columns with numbers.
     numbers: Vec<usize>,
     rows: Vec<Vec<String>>,
 }
@@ -221,7 +222,8 @@ impl Table {
     }
 
     /// The lines of the table, each indented by `indent` columns, without a final newline. If the lines are longer than
-    /// `width`, the widest left-aligned columns are shortened and their cells end with `…`; the first, which names the row, last.
+    /// `width`, the widest left-aligned columns are shortened and their cells end with `…`; the first column, which
+    /// names the row, is shortened last.
     pub fn render(&self, indent: usize, width: Option<usize>) -> String {
         let mut widths = self.widths();
         let excess = width.map_or(0, |width| self.width(indent).saturating_sub(width));
@@ -237,7 +239,7 @@ impl Table {
         lines.join("\n")
     }
 
-    /// How many columns of the terminal the whole table needs.
+    /// The width of the whole table, in terminal columns.
     pub(super) fn width(&self, indent: usize) -> usize {
         let widths = self.widths();
         indent + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)

@@ -1,4 +1,4 @@
-//! Messages as text: errors, warnings and steps; and findings, a line each with its severity and code.
+//! Messages as text: errors, warnings and steps; and findings, one line each with severity and code.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::reconcile::Intent;
 /// The column at which the text of a finding begins.
 const TEXT: usize = 18;
 
-/// What failed, why, the current state, and the next step. Each command has its own line. Nothing else has: text from
-/// outside could otherwise look like one.
+/// What failed, why, the current state, and the next step. Each command has its own line, and nothing else does: text
+/// from outside could otherwise look like a command.
 pub(in crate::ui) fn error(error: &Error, style: Style) -> String {
     let mut lines = vec![titled(&style.paint.red("error:"), &error.message, style)];
     let below = |text: &str| hanging("", 2, &escape(text), style);
@@ -41,7 +41,7 @@ pub(in crate::ui) fn warning(Hint { text, command }: &Hint, style: Style) -> Str
     std::iter::once(title).chain(command).collect::<Vec<_>>().join("\n")
 }
 
-/// A hint: the sentence, and below it the command to copy, if any.
+/// A hint: the sentence and, below it, the command to copy, if any.
 pub(in crate::ui) fn hint(hint: &Hint) -> String {
     let text = escape(&hint.text);
     match &hint.command {
@@ -55,8 +55,8 @@ fn titled(title: &str, text: &str, style: Style) -> String {
     fold(&format!("{title} {}", escape(text)), style.room(2)).join("\n  ")
 }
 
-/// All findings of one hub, with the commands that fix them. `clusters` says how many were checked.
-/// With `-v`, also what was checked, what each code means and what differs.
+/// All findings of one hub, with the commands that fix them. `clusters` is the number of checked clusters. With `-v`,
+/// it also shows what was checked, what each code means and what differs.
 pub fn findings(scope: &Scope, clusters: &str, intent: &Intent, fixes: &[Hint], style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
     let mut lines = vec![heading_of("hub", scope, &format!(" · {clusters}"), style), String::new()];
@@ -64,7 +64,7 @@ pub fn findings(scope: &Scope, clusters: &str, intent: &Intent, fixes: &[Hint], 
         lines.extend(passed(&intent.passed, style));
     }
     let mut explained = BTreeSet::new();
-    // Those of several clusters with one cause; with -v each has its own line, for what differs.
+    // Findings of several clusters with the same cause; with -v, each has its own line, with the differences.
     let is_same = |one: &Message, other: &Message| {
         let cause = |one: &Message| (one.code, one.severity, one.kind_of_subject(), one.cluster.is_some());
         style.verbose == 0 && one.cluster.is_some() && cause(one) == cause(other) && one.sentence == other.sentence
@@ -72,7 +72,7 @@ pub fn findings(scope: &Scope, clusters: &str, intent: &Intent, fixes: &[Hint], 
     for group in grouped(findings, is_same) {
         let finding = group[0];
         lines.extend(row(&group, style));
-        // The meaning of a code is printed once.
+        // The meaning of each code is printed once.
         let meaning = finding.code.filter(|code| style.verbose > 0 && explained.insert(*code));
         lines.extend(meaning.into_iter().flat_map(|code| below(code.meaning(), style)));
         if let Fix::Advice(steps) = &finding.fix {
@@ -92,12 +92,12 @@ pub fn findings(scope: &Scope, clusters: &str, intent: &Intent, fixes: &[Hint], 
     lines.join("\n")
 }
 
-/// What was checked and has no problem.
+/// What was checked without finding a problem.
 pub fn passed(messages: &[Message], style: Style) -> Vec<String> {
     messages.iter().flat_map(|message| row(&[message], style)).collect()
 }
 
-/// Findings that are the same, together, in the order of the first of each.
+/// Groups of equal findings, in the order of the first finding of each.
 pub(super) fn grouped<'a>(
     findings: impl IntoIterator<Item = &'a Message>,
     is_same: impl Fn(&Message, &Message) -> bool,
@@ -112,10 +112,10 @@ pub(super) fn grouped<'a>(
     groups
 }
 
-/// How many subjects with the same finding a line names.
+/// The maximum number of subjects with the same finding in a line.
 const NAMED: usize = 3;
 
-/// The severity or a tick, the code, the subjects and the sentence that they share.
+/// The severity or a check mark, the code, the subjects and their common sentence.
 fn row(messages: &[&Message], style: Style) -> Vec<String> {
     let message = messages[0];
     let names = messages.iter().map(|message| match &message.about {
@@ -166,7 +166,7 @@ fn differences(change: &Change, style: Style) -> Vec<String> {
     fields.flat_map(|field| field_lines(field, width, style, inline)).collect()
 }
 
-/// How many findings of each severity there are, and how to see more.
+/// The number of findings of each severity, and how to see more.
 fn summary(findings: &[Message], style: Style) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
     let counts = [

@@ -10,13 +10,13 @@ use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::reconcile::ClusterSummary;
 use crate::ui::terminal::Paint;
 
-/// If more clusters than this are only created or only deleted, each is one line.
+/// If more clusters than this are only created or only deleted, each takes one line.
 const DETAILED_CLUSTERS: usize = 20;
 /// The longest line for an old and a new value side by side, if the terminal width is unknown.
 const COMFORTABLE: usize = 120;
-/// The widest name column. Longer names reach into the next column.
+/// The widest name column. Longer names extend into the next column.
 pub(super) const NAME_COLUMN: usize = 48;
-/// How many unchanged lines of a document are shown around a change.
+/// The number of unchanged lines shown around a change in a document.
 const CONTEXT: usize = 3;
 
 /// The first line of every text about a hub.
@@ -24,14 +24,14 @@ pub(super) fn heading(scope: &Scope, style: Style) -> String {
     heading_of("hub", scope, "", style)
 }
 
-/// The first line about a hub or a bus, which have the same name.
+/// The first line about a hub or a bus, which share a name.
 pub(super) fn heading_of(what: &str, scope: &Scope, more: &str, style: Style) -> String {
     let line = format!("kibus · account {} · {} · {what} {}{more}", scope.account, scope.region, scope.bus);
     style.paint.bold(&fold(&line, style.room(0)).join("\n"))
 }
 
-/// The whole plan. Empty if nothing changes and every resource was read. `open` says that it is not applied
-/// yet: a person is asked first, or it is only shown.
+/// The whole plan. Empty if nothing changes and every resource was read. `open` means that it is not applied yet: the
+/// user is asked first, or the plan is only shown.
 pub fn plan(scope: &Scope, plan: &Plan, clusters: &[ClusterSummary], open: bool, style: Style) -> String {
     if plan.is_empty() && plan.unknown.is_empty() {
         return String::new();
@@ -75,10 +75,10 @@ pub fn plan(scope: &Scope, plan: &Plan, clusters: &[ClusterSummary], open: bool,
     lines.join("\n")
 }
 
-/// Changes that belong together, in the order of the plan: those of a cluster, or of the hub.
+/// Changes that belong together, in the order of the plan: the changes of a cluster, or of the hub.
 type Group<'a> = (Option<&'a ClusterName>, Vec<&'a Change>);
 
-/// The groups of a plan, the hub's first, the clusters' in the order in which people count.
+/// The groups of a plan: the hub first, then the clusters in natural order.
 fn groups(plan: &Plan) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for change in &plan.changes {
@@ -133,7 +133,7 @@ fn has_value(field: &FieldChange) -> bool {
     !(empty(&field.from) && empty(&field.to))
 }
 
-/// A path, and lines below it.
+/// A path, with lines below it.
 fn below(path: &str, lines: Vec<String>) -> Vec<String> {
     std::iter::once(format!("      {}", escape(path)))
         .chain(lines.into_iter().map(|line| format!("        {line}")))
@@ -148,13 +148,13 @@ fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     }
 }
 
-/// A path, before a value in a column.
+/// A path, followed by a value in a column.
 fn beside(path: &str, width: usize) -> String {
     let path = escape(path);
     format!("      {path}{}  ", gap(&path, width))
 }
 
-/// A field that differs. `inline` says how one line shows the old and the new value.
+/// A field that differs. `inline` formats the old and the new value on one line.
 pub(super) fn field_lines(
     field: &FieldChange,
     width: usize,
@@ -185,7 +185,7 @@ fn is_whole_cluster(group: &Group<'_>, action: Action) -> bool {
     group.0.is_some() && group.1.iter().all(|change| change.action == action)
 }
 
-/// The actions of which each whole cluster is one line: there are many, and `-v` is not set.
+/// The actions for which each whole cluster takes one line: there are many, and `-v` is not set.
 fn brief_actions(groups: &[Group<'_>], style: Style) -> Vec<Action> {
     let count = |action| groups.iter().filter(|group| is_whole_cluster(group, action)).count();
     let mut actions = vec![Action::Create, Action::Delete];
@@ -213,7 +213,7 @@ fn cluster_lines(action: Action, groups: &[Group<'_>], found: &[ClusterSummary],
     vec![format!("  {}", style.paint.bold(&title)), table.render(2, style.width)]
 }
 
-/// The name in the name column of a plan. For a role policy it is the role, because the summary has the policy's name.
+/// The name in the name column of a plan. For a role policy, it is the role, because the summary has the policy's name.
 fn short_name(id: &ResourceId) -> String {
     if let ResourceId::RolePolicy(role, _) = id {
         return role.to_string();
@@ -250,7 +250,7 @@ impl Columns {
         Self { kind: kinds, name: names.min(room) }
     }
 
-    /// A sign, a kind, a name, and a text beside them. On a terminal, a long name is shortened.
+    /// A sign, a kind, a name, and a text next to them. On a terminal, a long name is shortened.
     fn row(self, sign: &str, kind: &str, name: &str, about: &str, style: Style) -> Vec<String> {
         let lead = format!("  {sign} {kind}{}  {}", gap(kind, self.kind), escape(name));
         let lines = hanging(&lead, 4 + self.kind + 2 + self.name + 2, about, style);
@@ -258,14 +258,14 @@ impl Columns {
     }
 }
 
-/// What the controller role of a cluster was found by, for the lines of a plan; empty if it was not searched.
+/// How the controller role of a cluster was found, for the lines of a plan; empty if there was no search.
 fn found_by(clusters: &[ClusterSummary], name: Option<&ClusterName>) -> String {
     let cluster = clusters.iter().find(|cluster| Some(&cluster.name) == name);
     let sources: Vec<String> = cluster.into_iter().flat_map(|one| &one.found_by).map(ToString::to_string).collect();
     if sources.is_empty() { String::new() } else { format!(" (role found by {})", escape(&sources.join(", "))) }
 }
 
-/// The value of the field at `path`, on one line. A document has lines of its own.
+/// The value of the field at `path`, on one line. A document has its own lines.
 fn value(path: &str, value: &FieldValue) -> String {
     match value {
         FieldValue::Unset if path == LogGroupField::RetentionDays.path() => "unlimited".to_owned(),
@@ -314,7 +314,7 @@ fn diff(from: &Document, to: &Document, full: bool, paint: Paint) -> Vec<String>
     let context = if full { usize::MAX / 4 } else { CONTEXT };
     let mut lines = Vec::new();
     for ops in diff.grouped_ops(context) {
-        // In a long policy the context lines do not show which statement a change is in.
+        // In a long policy, the context lines do not show which statement a change is in.
         let hidden = ops.first().map_or(0, |op| op.new_range().start) > 0;
         let changed = ops.iter().find(|op| op.tag() != DiffTag::Equal);
         if hidden && let Some(first) = changed.map(|op| op.new_range().start) {
@@ -357,7 +357,7 @@ fn place(text: &str, line: usize) -> String {
     keys.join(" / ")
 }
 
-/// The text value of this key, if the line holds it.
+/// The text value of this key, if the line contains it.
 fn member_text(line: &str, key: &str) -> Option<String> {
     let value = line.trim().strip_prefix(&format!("\"{key}\": "))?;
     serde_json::from_str(value.trim_end_matches(',')).ok()

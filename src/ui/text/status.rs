@@ -17,16 +17,16 @@ use crate::ui::Paint;
 
 /// The indentation of tables.
 const INDENT: usize = 2;
-/// The column of what is said about the hub.
+/// The column for the text about the hub.
 const FACTS: usize = 11;
 /// The controller role of a cluster that was added with `--no-controller-role`.
 const NO_ROLE: &str = "not managed by kibus";
-/// Up to this many clusters, each has a line; of more, those that need a look.
+/// Up to this many clusters, each has a line; above that, only those that need attention.
 const ROWS: usize = 8;
-/// How many commands and alarms are named.
+/// The maximum number of commands and alarms shown.
 const NAMED: usize = 5;
 
-/// What flows through the hub, its findings and alarms, a line for each cluster, and the first commands.
+/// The traffic, findings and alarms of the hub, one line per cluster, and the first commands.
 pub fn status(scope: &Scope, status: &StatusReport, intent: &Intent, fixes: &[Hint], style: Style) -> String {
     let paint = style.paint;
     let version = status.router.as_ref().map_or("", |router| router.version.as_str());
@@ -69,7 +69,7 @@ fn flow(status: &StatusReport, paint: Paint) -> String {
     counts.into_iter().chain(rest).collect::<Vec<_>>().join(" · ")
 }
 
-/// What is about no cluster that is shown: a line for each code, with its kind. What could not be read is said once, below.
+/// Findings about clusters that are not shown, or about no cluster: one line per code, with its kind. Failed reads are listed once, below.
 fn hub_findings(intent: &Intent, paint: Paint) -> Vec<(String, String)> {
     let rows: BTreeSet<&ClusterName> = intent.clusters.iter().map(|cluster| &cluster.name).collect();
     let is_shown = |finding: &&Message| {
@@ -121,7 +121,7 @@ fn clock(time: &str) -> String {
     time.get(11..16).map_or_else(|| time.to_owned(), |hour| format!("{hour} UTC"))
 }
 
-/// A line for each cluster, or for those that need a look if there are many.
+/// One line per cluster or, if there are many, per cluster that needs attention.
 fn clusters(status: &StatusReport, intent: &Intent, style: Style) -> String {
     if status.traffic.is_empty() {
         return format!("  {} clusters", if status.has_all_clusters { "no" } else { "?" });
@@ -198,7 +198,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The columns of all clusters, and of narrower and narrower terminals.
+/// The columns of all clusters, for decreasing terminal widths.
 const COLUMNS: [&[usize]; 3] = [&[0, 1, 2, 3, 4, 5], &[0, 2, 3, 4, 5], &[0, 3, 5]];
 
 fn table(rows: &[Row<'_>], columns: &[usize], paint: Paint) -> Table {
@@ -222,7 +222,7 @@ fn table(rows: &[Row<'_>], columns: &[usize], paint: Paint) -> Table {
     table
 }
 
-/// The last events of the clusters that were named.
+/// The last events of the named clusters.
 fn events(status: &StatusReport, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for traffic in status.traffic.iter().filter(|traffic| traffic.last_events.len() > 1) {
@@ -238,7 +238,7 @@ fn events(status: &StatusReport, style: Style) -> Vec<String> {
     lines
 }
 
-/// The commands to begin with, and how many findings they leave: what repairs, what reads on, and what explains an alarm.
+/// The commands to start with, and how many findings they leave: fixes, further reads, and explanations of alarms.
 fn first(scope: &Scope, status: &StatusReport, intent: &Intent, fixes: &[Hint]) -> (Vec<String>, usize) {
     let repairs = fixes.first().into_iter().filter_map(|fix| fix.command.as_deref()).flat_map(str::lines);
     let mut commands: Vec<String> = repairs.map(str::to_owned).collect();
@@ -258,8 +258,8 @@ fn first(scope: &Scope, status: &StatusReport, intent: &Intent, fixes: &[Hint]) 
     (commands, more)
 }
 
-/// The buses of an account and Region, each with its clusters; `none` names what was not found, and where;
-/// `create` is the command that creates one.
+/// The buses in an account and Region, each with its clusters; `none` names what was not found, and where; `create` is
+/// the command that creates one.
 pub fn buses(buses: &[(Scope, Vec<ClusterSummary>)], none: &str, create: &str, style: Style) -> String {
     if buses.is_empty() {
         return format!("No {none}. To create one:\n    {create}");
@@ -280,7 +280,7 @@ pub fn buses(buses: &[(Scope, Vec<ClusterSummary>)], none: &str, create: &str, s
     lines.join("\n")
 }
 
-/// The controller role of a cluster; or what keeps events from it.
+/// The controller role of a cluster, or what keeps events from it.
 fn reader(cluster: &ClusterSummary, paint: Paint) -> String {
     match (&cluster.damage, &cluster.controller_role) {
         (Some(damage), _) => paint.red(&format!("critical: {damage}")),
@@ -297,7 +297,7 @@ mod tests {
     use crate::reconcile::status::AlarmReport;
     use crate::ui::text::tests::{assert_snapshot, cluster_summary};
 
-    /// As many clusters, of which nothing has read the queue of the second for three hours.
+    /// This many clusters; nothing has read the queue of the second for three hours.
     fn shown(clusters: usize, style: Style) -> String {
         let names: Vec<String> = (1..=clusters).map(|number| format!("tenant-{number}")).collect();
         let traffic = names.iter().enumerate().map(|(at, name)| ClusterTraffic {

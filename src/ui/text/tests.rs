@@ -1,5 +1,5 @@
-//! Real plans to show, and the files in `snapshots` that a text is compared with. `KIBUS_TEST_UPDATE=1` writes these files;
-//! read the difference before you commit it.
+//! Real plans to show, and the files in `snapshots` for comparison. `KIBUS_TEST_UPDATE=1` writes these files; review
+//! the diff before you commit it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(crate) fn cluster_summary(name: &str, role: Option<&str>) -> ClusterSummary 
     }
 }
 
-/// What was seen of a queue with these dead letters.
+/// The report about a queue with these dead letters.
 pub(crate) fn dead_letter_report(letters: impl Into<Vec<DeadLetter>>) -> DeadLetterReport {
     let (queue, letters) = (scope().dead_letter_queue(), letters.into());
     let seen = letters.len();
@@ -58,7 +58,7 @@ pub(crate) fn refused() -> Error {
     refused
 }
 
-/// The plan that changes the one set of resources into the other.
+/// The plan that turns the first set of resources into the second.
 pub(crate) fn between(before: &Desired, after: &Desired) -> Plan {
     let ids: BTreeSet<&ResourceId> = before.ids().chain(after.ids()).collect();
     let seen = |id| before.get(id).map_or(Fact::Absent, |r| Fact::Present(r.clone()));

@@ -17,7 +17,7 @@ struct Page {
     names: Option<Vec<String>>,
 }
 
-/// A client whose calls get these answers, and what receives the requests, which end so.
+/// A client whose calls get these answers, and the receiver of its requests, which end with this text.
 fn client_of(service: JsonService, replies: Vec<Reply>, last: &'static str) -> (JsonClient, TestService) {
     let server = TestService::start(replies, last);
     (JsonClient::new(&config(&server.endpoint), service, StaticRuntimePlugin::new()), server)
@@ -66,7 +66,7 @@ async fn an_answer_is_a_document_or_an_error() {
     }
 }
 
-/// A list of the wrong type is not an empty list. The answer may be cut off, so the call is retried.
+/// A list of the wrong type is not an empty list. The response may be truncated, so the call is retried.
 #[tokio::test]
 async fn another_document_is_unreadable() {
     for body in ["<html></html>", r#"{"names": 1}"#, r#"{"names": ["a"]"#, "[]"] {
@@ -90,13 +90,13 @@ async fn a_wrong_clock_is_corrected_once() {
     }
     let requests = server.requests();
     let signed: Vec<&str> = requests.iter().map(|request| header(request, "x-amz-date")).collect();
-    // The first hour of these, `20261123t06`, is one less than in the next.
+    // The hour of the first request, `20261123t06`, is one less than in the next.
     assert_ne!(signed[0][..11], signed[1][..11], "{signed:?}");
     assert_eq!(signed[1][..11], signed[2][..11], "{signed:?}");
 }
 
-/// The name in the host, by service and kind of endpoint, and the domain in each Region. As in the endpoint tests of the SDK crates
-/// of these services; those of EKS are of botocore, `eks/2017-11-01/endpoint-rule-set-1.json`.
+/// The name in the host, by service and kind of endpoint, and the domain in each Region. The cases match the endpoint
+/// tests of these services' SDK crates; those of EKS come from botocore, `eks/2017-11-01/endpoint-rule-set-1.json`.
 #[test]
 fn endpoints_follow_the_region() {
     let table = "

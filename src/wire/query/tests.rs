@@ -5,7 +5,7 @@ use crate::wire::test_service::{TestService, config, reply};
 const SERVICE: Service = Service::of("EC2", "ec2");
 const VERSION: &str = "2016-11-15";
 
-/// The status and the code of each answer, or its document, and what comes of them.
+/// The status and the code of each response, or its document, and the result.
 #[tokio::test]
 async fn answers_are_results_errors_or_retried() {
     let table = "

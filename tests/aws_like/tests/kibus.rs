@@ -1,4 +1,4 @@
-//! What kibus makes of behaviors of Parameter Store.
+//! How kibus handles behaviors of Parameter Store.
 
 use std::sync::Mutex;
 
@@ -49,12 +49,12 @@ async fn n3_kibus_waits_for_the_name_of_deleted_settings() {
     assert!(!std::mem::take(&mut *waits.lock().unwrap()).is_empty());
     assert!(like.strikes(Behavior::N3) > 0);
     assert_eq!(settings(&stage).await.as_ref(), new.as_parameter().unwrap().settings());
-    // What exists is not waited for.
+    // There is no wait for an existing parameter.
     let fault = written(&stage, &Change::create(None, new), &waits).await.unwrap_err();
     assert_eq!((fault.kind, waits.into_inner().unwrap().len()), (FaultKind::Exists, 0));
 }
 
-/// An old answer shows the same change again, and making it again changes nothing.
+/// A stale answer shows the same change again, and repeating it changes nothing.
 #[tokio::test]
 async fn n4_an_old_answer_repeats_a_change() {
     let (stage, like) = Stage::like_aws().await;

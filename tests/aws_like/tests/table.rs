@@ -1,5 +1,4 @@
-//! The behaviors that are on, what they do, the calls that show it, and what is seen of each: `ok` if nothing is said. `&` is between
-//! several things that are seen.
+//! The active behaviors, what they do, the calls that show it, and the result of each: `ok` by default. `&` separates several results.
 
 pub(super) const TABLE: &str = r##"
 # none: nothing strikes

@@ -15,7 +15,7 @@ const INSTANCE: &str = "i-0c3d4e5f60718293a";
 /// How long the queue is quiet before each event.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Sends one event after the other and prints how long they took.
+/// Sends one event after another and prints how long they took.
 pub async fn run(kibus: &Path, router: &Path, runs: usize) -> Result<(), Box<dyn Error>> {
     let emulator = Emulator::start(kibus)?;
     emulator.create_roles(ACCOUNT, &[CLUSTER.to_owned()]).await;

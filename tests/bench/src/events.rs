@@ -3,22 +3,22 @@
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
-/// A Spot warning, in the shape of the EC2 user guide.
+/// A Spot warning, in the format of the EC2 user guide.
 const SPOT_WARNING: &str = include_str!("../../events/spot-interruption-warning.json");
 
-/// Makes batches.
+/// Creates batches.
 #[derive(Default)]
 pub struct Events {
     next: u64,
 }
 
 impl Events {
-    /// Makes `count` batches of `size` events.
+    /// Creates `count` batches of `size` events.
     pub fn batches(&mut self, count: usize, size: usize) -> Vec<Bytes> {
         (0..count).map(|_| self.batch(size)).collect()
     }
 
-    /// Makes the bodies of `count` messages.
+    /// Creates the bodies of `count` messages.
     pub fn bodies(&mut self, count: usize) -> Vec<String> {
         let warning: Value = serde_json::from_str(SPOT_WARNING).expect("the sample is JSON");
         let body = |_| {

@@ -11,7 +11,7 @@ use kibus_harness::hub_queue::Hub;
 use kibus_harness::proxy::{Answer, JSON, Port, answer};
 use kibus_harness::tls::Authority;
 
-/// How many clusters there are. The number of an instance determines its cluster.
+/// The number of clusters. The number of an instance determines its cluster.
 pub const CLUSTERS: u64 = 10;
 
 /// The servers: their latency, and what they received.
@@ -21,7 +21,7 @@ pub struct FakeServices {
     calls: AtomicU64,
     /// Messages by queue.
     messages: Mutex<BTreeMap<String, u64>>,
-    /// What waits for the router in the hub queue.
+    /// The messages that wait for the router in the hub queue.
     pub hub: Mutex<Hub>,
 }
 
@@ -38,7 +38,7 @@ impl FakeServices {
         (calls, std::mem::take(&mut *self.messages.lock().unwrap()))
     }
 
-    /// Listens on a free port of 127.0.0.1, with TLS if there is an authority for it. Gives the URL.
+    /// Listens on a free port of 127.0.0.1, with TLS if there is an authority for it. Returns the URL.
     pub async fn listen(self: &Arc<Self>, tls: Option<&Authority>) -> String {
         let (port, services) = (Port::open().await, Arc::clone(self));
         let scheme = if tls.is_some() { "https" } else { "http" };

@@ -22,7 +22,7 @@ pub struct Services {
     pub bundle: PathBuf,
 }
 
-/// A control group with 0.15 CPU in periods of 20 ms, which Lambda is said to use. Removed when dropped.
+/// A control group with 0.15 CPU in periods of 20 ms, which Lambda reportedly uses. Removed when dropped.
 pub struct Share {
     directory: PathBuf,
 }

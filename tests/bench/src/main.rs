@@ -5,7 +5,7 @@
 //!
 //! `cargo run --release --manifest-path tests/bench/Cargo.toml -- [--runs N] [--router FILE] [--python FILE]`
 //!
-//! The provisioning by kibus is compared with a bare client that makes the same calls, and with a script in Python. The
+//! Provisioning by kibus is compared with a bare client that makes the same calls, and with a script in Python. The
 //! calls go to the local emulator:
 //!
 //! `cargo run --release --manifest-path tests/bench/Cargo.toml -- provisioning [--runs N] [--quick]
@@ -42,7 +42,7 @@ enum Mode {
 /// The command line.
 struct Options {
     mode: Mode,
-    /// How many runs; by default 5 of the router, 3 of provisioning, 20 at rest.
+    /// The number of runs; by default 5 for the router, 3 for provisioning, 20 at rest.
     runs: usize,
     /// The numbers of clusters that are provisioned.
     clusters: Vec<usize>,
@@ -116,7 +116,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Measures everything. Gives whether every target is met.
+/// Measures everything. Returns whether every target is met.
 async fn run() -> Result<bool, Box<dyn std::error::Error>> {
     let options = options()?;
     match options.mode {

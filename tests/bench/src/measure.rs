@@ -23,20 +23,20 @@ pub const LATENCY: Duration = Duration::from_millis(40);
 pub struct Load {
     /// Events in a batch.
     pub batch: usize,
-    /// Events for each batch that wait in the hub queue. Only kibus receives them.
+    /// Events that wait in the hub queue for each batch. Only kibus receives them.
     pub waiting: usize,
     /// The latency of every answer.
     pub latency: Duration,
     /// Whether the function uses TLS.
     pub tls: bool,
-    /// Whether it has 0.15 CPU only.
+    /// Whether it has only 0.15 CPU.
     pub small: bool,
 }
 
 /// The results of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Warm {
-    /// Events a second.
+    /// Events per second.
     pub rate: f64,
     /// The median invocation, in milliseconds.
     pub invocation: f64,
@@ -68,7 +68,7 @@ impl Bench {
     pub async fn new() -> Result<Self, Box<dyn Error>> {
         let files = tempfile::tempdir()?;
         let bundle = files.path().join("roots.pem");
-        // Both routers use TLS with all checks. A function in Lambda loads about as many certificates as this machine has.
+        // Both routers use TLS with all checks. A function in Lambda loads about the same number of certificates as this machine has.
         let authority = Authority::new("benchmark authority");
         let system = std::fs::read_to_string("/etc/ssl/certs/ca-certificates.crt").unwrap_or_default();
         std::fs::write(&bundle, format!("{system}\n{}", authority.pem()))?;
@@ -82,7 +82,7 @@ impl Bench {
         Ok(Self { fakes, http, https, share, _files: files })
     }
 
-    /// Measures all programs in turns, so that a disturbance affects all of them.
+    /// Measures all programs in turn, so that a disturbance affects all of them.
     pub async fn run(&self, programs: &[Program; 2], runs: usize) -> Result<[Measured; 2], Box<dyn Error>> {
         let mut measured = [Measured::default(), Measured::default()];
         let mut events = Events::default();

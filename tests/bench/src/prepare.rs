@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::function::Program;
 
-/// Both routers, kibus first. Whatever is not given is built in `target`.
+/// Both routers, kibus first. Programs that are not given are built in `target`.
 pub fn programs(router: Option<PathBuf>, python: Option<PathBuf>) -> Result<[Program; 2], Box<dyn Error>> {
     Ok([
         Program { name: "kibus-router", words: vec![self::router(router)?] },

@@ -17,9 +17,9 @@ use emulator::Emulator;
 use proxy::Proxy;
 
 const REGION: &str = "us-west-2";
-/// The accounts that kibus, the bare client and the script work in. They are as long, so that calls are as long.
+/// The accounts that kibus, the bare client and the script work in. The ids have the same length, so that calls have the same length.
 const ACCOUNTS: [&str; 3] = ["111111111111", "222222222222", "333333333333"];
-/// The script runs several times for at most this many clusters: it is slow, and its time is proportional.
+/// The script runs several times only for up to this many clusters: it is slow, and its time is proportional to their number.
 const SCRIPT_REPEATED: usize = 50;
 
 /// The programs.
@@ -55,7 +55,7 @@ struct Measured {
     kibus: Ran,
     calls: usize,
     round_trips: usize,
-    /// The calls that were made before with the same parameters.
+    /// The calls that were repeated with the same parameters.
     repeated: Vec<String>,
     floor: Duration,
     script: Option<Ran>,
@@ -69,7 +69,7 @@ pub struct Ran {
     memory: u64,
 }
 
-/// Measures everything; a quick benchmark has no script for many clusters. Gives whether every target is met.
+/// Measures everything; a quick benchmark has no script for many clusters. Returns whether every target is met.
 pub async fn run(programs: &Programs, sizes: &[usize], runs: usize, quick: bool) -> Result<bool, Box<dyn Error>> {
     let mut measured = Vec::new();
     for &size in sizes {
@@ -97,7 +97,7 @@ async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<
         command.args(arguments(case, &clusters));
         let kibus = ran(command).await?;
         let calls = proxy.take();
-        // What only reads may read in the same account.
+        // Read-only cases can use the same account.
         let account = if case == Case::Add { bare } else { ours };
         let floor = floor::replay(&proxy.url, &calls, (ours, account)).await.map_err(|e| e.to_string())?;
         let script = if case != Case::Verify && with_script {
@@ -134,7 +134,7 @@ struct Throttled {
     throttled: usize,
 }
 
-/// Measures kibus where calls are throttled. Gives whether every target is met.
+/// Measures kibus where calls are throttled. Returns whether every target is met.
 pub async fn run_with_rates(programs: &Programs, sizes: &[usize]) -> Result<bool, Box<dyn Error>> {
     let mut measured = Vec::new();
     for &size in sizes {
@@ -200,7 +200,7 @@ pub async fn ran(mut command: Command) -> Result<Ran, Box<dyn Error>> {
     let begun = Instant::now();
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let status = format!("/proc/{}/status", child.id().ok_or("no process")?);
-    // The kernel's own account of an ended process begins with the memory of the process that started it.
+    // The kernel's own figure for a finished process includes the memory of the process that started it.
     let watch = tokio::spawn(async move {
         let mut peak = 0;
         while let Ok(text) = std::fs::read_to_string(&status) {

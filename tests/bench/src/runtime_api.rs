@@ -28,7 +28,7 @@ impl RuntimeApi {
         Self { address: url.trim_start_matches("http://").to_owned(), events, answers }
     }
 
-    /// Invokes the function with these events, one after the other, and waits until each succeeds.
+    /// Invokes the function with these events, one after another, and waits until each succeeds.
     pub async fn invoke(&mut self, events: &[Bytes]) -> Result<Vec<Invocation>, String> {
         for event in events {
             self.events.send(event.clone()).map_err(|e| e.to_string())?;

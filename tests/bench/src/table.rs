@@ -7,7 +7,7 @@ use crate::targets::{
     Bound::{AtLeast, AtMost},
 };
 
-/// Prints the tables. Gives whether every target is met.
+/// Prints the tables. Returns whether every target is met.
 pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> bool {
     println!("Medians of {runs} runs; in brackets the smallest and the largest.\n");
     println!("| from exec to the first answer | {} | {} | ratio |", programs[0].name, programs[1].name);

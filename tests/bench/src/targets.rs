@@ -1,12 +1,12 @@
 //! Targets, and whether they are met.
 
-/// A bound of a value.
+/// A bound for a value.
 pub enum Bound {
     AtLeast(f64),
     AtMost(f64),
 }
 
-/// Prints a table of targets: what is measured, its bound, and the value, if there is one. Gives whether all are met.
+/// Prints a table of targets: what is measured, its bound, and the value, if there is one. Returns whether all are met.
 pub fn print<'a>(rows: impl IntoIterator<Item = (&'a str, Bound, Option<f64>)>) -> bool {
     println!("\n| target | | measured | |\n| --- | --- | --- | --- |");
     let mut all = true;

@@ -28,7 +28,7 @@ impl Account {
         Self { region: region.to_owned(), ..self.clone() }
     }
 
-    /// Sends a request. Emulators take the account, the Region and the service from a signature that they do not check.
+    /// Sends a request. Emulators read the account, the Region and the service from a signature that they do not verify.
     pub async fn request(&self, service: &str, request: Builder, body: impl Into<Bytes>) -> Answer {
         let Self { id, server, region } = self;
         let scope = format!("{id}/20260101/{region}/{service}/aws4_request");
@@ -66,7 +66,7 @@ impl Account {
         self.request(service, request, form).await
     }
 
-    /// Creates EKS clusters; those that exist stay.
+    /// Creates EKS clusters; existing ones stay.
     pub async fn create_eks_clusters(&self, names: &[String]) {
         for name in names {
             self.send("eks", "POST", &format!("clusters {}", json!({ "name": name }))).await;
@@ -87,7 +87,7 @@ impl Account {
         made["KeyMetadata"]["Arn"].as_str().unwrap().to_owned()
     }
 
-    /// Deletes the Lambda functions: an emulator keeps the environment of each that ran.
+    /// Deletes the Lambda functions: an emulator keeps the environment of each function that ran.
     pub async fn delete_functions(&self) {
         let list = self.json("lambda", "GET", "functions/").await;
         for function in list["Functions"].as_array().into_iter().flatten() {
@@ -95,7 +95,7 @@ impl Account {
         }
     }
 
-    /// Makes a call: an operation of a JSON or query protocol by its name, or of a REST protocol by its method and path.
+    /// Makes a call: an operation of a JSON or query protocol, by name, or of a REST protocol, by method and path.
     /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
     pub async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
         let (succeeded, text) = self.send(service, operation, parameters).await;
@@ -103,7 +103,7 @@ impl Account {
         text
     }
 
-    /// Makes a call, and says whether it succeeded.
+    /// Makes a call, and returns whether it succeeded.
     pub async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
         let answer = self.answer(service, operation, parameters).await;
         let text = String::from_utf8(answer.body().to_vec()).unwrap();
@@ -212,7 +212,7 @@ impl Account {
         }
     }
 
-    /// What Lambda says at a path, after it has finished pending updates.
+    /// Lambda's answer at a path, after pending updates have finished.
     pub async fn settled(&self, path: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -230,7 +230,7 @@ impl Account {
         list["EventSourceMappings"][0]["UUID"].as_str().unwrap().to_owned()
     }
 
-    /// A queue may be given by name instead of its URL.
+    /// A queue can be given by name instead of its URL.
     fn with_urls(&self, parameters: &str) -> String {
         let Self { id, server, .. } = self;
         let mut parameters: Value = serde_json::from_str(parameters).unwrap_or_else(|e| panic!("{parameters}: {e}"));

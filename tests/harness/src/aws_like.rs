@@ -2,15 +2,14 @@
 //! throttling. Each behavior has the id of its row in tests/aws-behavior.md, can be switched alone, and counts how often it
 //! struck. `all` switches every behavior on; some strike only in certain Regions, or with certain keys.
 //!
-//! Times are scaled down. What is refused for some time, in the same way, is a row of [`refusals`]. The other behaviors of a service
-//! are in the file of that service: what happens *before* a call reaches the emulator, which may be an answer of its own, and what
-//! changes in the answer *after* it.
+//! Times are scaled down. Refusals that always look the same and last for some time are rows of [`refusals`]. The other behaviors
+//! of a service are in the file of that service: what happens *before* a call reaches the emulator, which may be a different
+//! answer, and what changes in the answer *after* it.
 //!
-//! In a scenario file: `% aws-like S9 S1`, `% aws-like held S4`, `% aws-like all`, `% aws-like none`, `% aws-like rates`, and `% struck S9` to
-//! wait until it struck.
-//! Answers that AWS itself gave can be played from a file: [`AwsLike::play`].
-//! From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and [`FunctionProxy`] for the calls
-//! of the emulator's functions.
+//! In a scenario file: `% aws-like S9 S1`, `% aws-like held S4`, `% aws-like all`, `% aws-like none`, `% aws-like rates`, and `%
+//! struck S9` to wait until it struck. Recorded answers from AWS can be played from a file: [`AwsLike::play`]. From Rust:
+//! [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and [`FunctionProxy`] for the calls of the
+//! emulator's functions.
 
 mod behavior;
 mod events;
@@ -53,13 +52,13 @@ pub struct AwsLike(Arc<Inner>);
 struct Inner {
     server: u16,
     on: Mutex<BTreeSet<Behavior>>,
-    /// Since then, answers that are late stay late, whatever the time.
+    /// From this time on, late answers stay late, regardless of the time.
     held: Mutex<Option<Instant>>,
     playback: playback::Playback,
     strikes: Mutex<BTreeMap<Behavior, usize>>,
-    /// Which behaviors struck since this was last taken.
+    /// The behaviors that struck since this was last read.
     struck: Mutex<BTreeSet<Behavior>>,
-    /// When everything late has arrived.
+    /// When all late effects have arrived.
     settled: Mutex<Option<Instant>>,
     memory: memory::Memory,
     sqs: sqs::Sqs,
@@ -78,8 +77,8 @@ impl AwsLike {
     }
 
     /// Switches exactly these behaviors on: ids separated by spaces, `all` or `none`. With `rates`, calls are throttled at
-    /// the rates of AWS; otherwise a few calls use them up. After `held`, what changes from
-    /// now on is late until [`Self::settle`], so a slow machine cannot miss it; not so S12 and E1.
+    /// the rates of AWS; otherwise a few calls use them up. After `held`, changes from now on stay late until
+    /// [`Self::settle`], so a slow machine cannot miss them; this does not apply to S12 and E1.
     pub fn switch(&self, ids: &str) {
         let held = ids.strip_prefix("held ");
         *self.0.held.lock().unwrap() = held.map(|_| Instant::now());
@@ -94,7 +93,7 @@ impl AwsLike {
         self.0.rates.set_real(ids == "rates");
     }
 
-    /// From now on, the answers of a recording are in the place of the emulator's ([`playback`]).
+    /// From now on, the answers of a recording replace the emulator's ([`playback`]).
     pub fn play(&self, recording: Recording) {
         self.0.playback.add(recording);
     }
@@ -114,7 +113,7 @@ impl AwsLike {
         std::mem::take(&mut *self.0.struck.lock().unwrap()).into_iter().collect()
     }
 
-    /// Waits until everything late has arrived.
+    /// Waits until all late effects have arrived.
     pub async fn settle(&self) {
         *self.0.held.lock().unwrap() = None;
         loop {
@@ -127,8 +126,8 @@ impl AwsLike {
         }
     }
 
-    /// Whether calls pass untouched and unread: nothing is on or played, and nothing late from before is left. What they do is not
-    /// noted, so no behavior that is switched on later depends on them.
+    /// Whether calls pass untouched and unread: nothing is on or played, and no late effect is pending. Their effects
+    /// are not recorded, so behaviors that are switched on later do not depend on them.
     fn is_idle(&self) -> bool {
         let inner = &*self.0;
         inner.on.lock().unwrap().is_empty()
@@ -185,7 +184,7 @@ impl AwsLike {
     }
 }
 
-/// One call on its way.
+/// A call in progress.
 struct At<'a> {
     like: &'a AwsLike,
     call: &'a Call,
@@ -207,7 +206,7 @@ impl At<'_> {
         self.like.0.struck.lock().unwrap().insert(behavior);
     }
 
-    /// Whether a behavior strikes now: it is on, and this holds.
+    /// Whether a behavior strikes now: it is on, and this condition is true.
     fn strikes_if(&self, behavior: Behavior, holds: bool) -> bool {
         let strikes = holds && self.is_on(behavior);
         if strikes {
@@ -221,7 +220,7 @@ impl At<'_> {
         self.strikes_if(behavior, self.is_late(behavior, moment))
     }
 
-    /// Whether what is late stays so, whatever the time.
+    /// Whether late effects stay late, regardless of the time.
     fn is_held(&self, moment: Instant) -> bool {
         self.like.0.held.lock().unwrap().is_some_and(|since| moment >= since)
     }
@@ -231,7 +230,7 @@ impl At<'_> {
         self.is_on(behavior) && moment.is_some_and(|moment| self.is_held(moment) || moment.elapsed() < behavior.time())
     }
 
-    /// From now on, something is late for the times of these behaviors.
+    /// From now on, something is late for the durations of these behaviors.
     fn begin(&self, behaviors: &[Behavior]) {
         let mut settled = self.like.0.settled.lock().unwrap();
         for behavior in behaviors.iter().filter(|behavior| self.is_on(**behavior)) {
@@ -254,17 +253,17 @@ impl At<'_> {
         Account::new(&self.call.account, self.like.0.server, &self.call.region)
     }
 
-    /// Asks the emulator in a JSON protocol.
+    /// Calls the emulator in a JSON protocol.
     async fn ask(&self, service: &str, operation: &str, body: &Value) -> Reply {
         self.account().json_request(service, operation, body.to_string()).await.into()
     }
 
-    /// Asks IAM.
+    /// Calls IAM.
     async fn ask_iam(&self, form: String) -> Reply {
         self.account().form_request("iam", format!("{form}&Version=2010-05-08")).await.into()
     }
 
-    /// Reads something of Lambda.
+    /// Reads something from Lambda.
     async fn get_lambda(&self, path: &str) -> Value {
         let request = Request::get(format!("/2015-03-31/{path}"));
         Reply::from(self.account().request("lambda", request, "").await).json()

@@ -83,7 +83,7 @@ impl Call {
         name.rsplit('/').next()
     }
 
-    /// The name of what a call is about.
+    /// The name of a call's subject.
     pub(crate) fn subject(&self) -> Option<&str> {
         match self.service.as_str() {
             "sqs" => self.queue(),

@@ -1,16 +1,16 @@
-//! The hub queue of a local server in place of SQS.
+//! The hub queue of a local server that replaces SQS.
 
 use serde_json::{Value, json};
 
-/// The hub queue, beyond what is passed in payloads. A message has its number as id, and its receipt after an `r`.
+/// The hub queue, except for messages passed in payloads. A message has its number as id, and its receipt after an `r`.
 #[derive(Default)]
 pub struct Hub {
     pub bodies: Vec<String>,
     /// How many of them were handed out.
     pub handed_out: usize,
-    /// It hands out the messages, and the answer never arrives.
+    /// It returns the messages, but the answer never arrives.
     pub loses_receives: bool,
-    /// The last entry of each call that deletes is refused.
+    /// The last entry of each delete call is refused.
     pub refuses_deletes: bool,
     pub received: Vec<Value>,
     pub deleted: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// The answer to a call, if it is one to the hub queue only; nothing inside if it never comes.
+    /// The answer to a call, if it is a call to the hub queue; `None` inside if the answer never arrives.
     pub fn answer(&mut self, target: &str, input: &Value) -> Option<Option<Value>> {
         let entries = input["Entries"].as_array().into_iter().flatten();
         let receipt = |entry: &Value| entry["ReceiptHandle"].as_str().unwrap().to_owned();

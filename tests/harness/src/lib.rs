@@ -1,5 +1,6 @@
-//! What the tests and the benchmark share that is not about kibus: one local server, an AWS that answers late and throttles, calls to
-//! an account without kibus, answers of AWS in files, what a command wrote, servers with TLS, and what a router needs of Lambda and SQS.
+//! Code that the tests and the benchmark share and that is not about kibus: one local server, an AWS that answers late
+//! and throttles, calls to an account without kibus, AWS answers in files, the output of a command, TLS servers, and
+//! what a router needs from Lambda and SQS.
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 pub mod account;

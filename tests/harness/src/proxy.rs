@@ -1,4 +1,4 @@
-//! The one local server of the tests. It reads each request whole and passes it to a handler: a function that answers,
+//! The one local server of the tests. It reads each request completely and passes it to a handler: a function that answers,
 //! forwards the request to an emulator, holds it back, or breaks the connection with an error.
 
 mod answer;
@@ -35,7 +35,7 @@ pub type Broken = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connection(pub usize);
 
-/// A port of this machine that was free. Until it is served, requests wait; once this is dropped, nothing listens.
+/// A free port of this machine. Until it is served, requests wait; once this is dropped, nothing listens.
 pub struct Port(TcpListener);
 
 impl Port {
@@ -51,7 +51,7 @@ impl Port {
         format!("http://127.0.0.1:{}", self.number())
     }
 
-    /// Passes every request to this handler, for the rest of the test. Gives the URL.
+    /// Passes every request to this handler, for the rest of the test. Returns the URL.
     pub fn serve<F>(self, handler: impl Fn(Request<Bytes>) -> F + Clone + Send + Sync + 'static) -> String
     where
         F: Future<Output = Result<Answer, Broken>> + Send + 'static,
@@ -59,7 +59,7 @@ impl Port {
         self.serve_as(None, handler)
     }
 
-    /// The same, over TLS with a certificate of this authority, if there is one.
+    /// Like [`Self::serve`], but over TLS with a certificate of this authority, if there is one.
     pub fn serve_as<F>(
         self,
         authority: Option<&Authority>,
@@ -104,7 +104,7 @@ impl Port {
     }
 }
 
-/// An answer with the length of its body, whatever its headers say.
+/// An answer with the actual length of its body, whatever its headers say.
 fn with_length(answer: Answer) -> Response<Full<Bytes>> {
     let (mut parts, body) = answer.into_parts();
     parts.headers.remove(TRANSFER_ENCODING);

@@ -51,7 +51,7 @@ impl Recording {
     /// Reads a file.
     ///
     /// # Panics
-    /// When it has another format.
+    /// If it has another format.
     pub fn read(path: &Path) -> Self {
         let text = std::fs::read_to_string(path).unwrap();
         let recording: Self = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -1,4 +1,4 @@
-//! Lambda's Runtime API. It passes one event after the other to the process of a router, and its answers to who waits for them.
+//! Lambda's Runtime API. It passes events one by one to the process of a router, and the answers to whoever waits for them.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -22,7 +22,7 @@ pub struct RuntimeApi {
 /// A finished invocation.
 #[derive(Debug)]
 pub struct Invocation {
-    /// When the function took the event.
+    /// When the function received the event.
     pub begun: Instant,
     /// When its answer arrived.
     pub ended: Instant,
@@ -40,7 +40,7 @@ impl RuntimeApi {
         (Self { region, limit, events: waiting.into(), ended, begun: Mutex::new(Instant::now()) }, events, done)
     }
 
-    /// The answer to a request that is one to this.
+    /// The answer to a request, if it is for this API.
     pub async fn answer(&self, request: &Request<Bytes>) -> Option<Answer> {
         let (path, body, ended) = (request.uri().path(), request.body(), Instant::now());
         if path.ends_with("/next") {

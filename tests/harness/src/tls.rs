@@ -27,7 +27,7 @@ impl Authority {
         self.0.pem()
     }
 
-    /// A server whose certificate is valid until the end of this year, in front of the one at this address. Gives its URL.
+    /// A server whose certificate is valid until the end of this year, in front of the one at this address. Returns its URL.
     pub async fn front(&self, until: i32, server: &str) -> String {
         let (tls, server) = (self.server(until), server.to_owned());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,6 +1,6 @@
 //! What a command writes, in the order in which it writes it.
 //!
-//! Two pipes lose the order, and one pipe loses which stream a line is of. Here each stream is a datagram socket connected
+//! Two pipes lose the order, and one pipe loses which stream a line belongs to. Here each stream is a datagram socket connected
 //! to the same one, where a datagram arrives with the address of its sender.
 
 use std::os::fd::OwnedFd;
@@ -12,10 +12,10 @@ use tokio::net::UnixDatagram;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The longest datagram, in bytes: Linux sends none that is longer by default.
+/// The maximum size of a datagram, in bytes: by default, Linux sends no larger ones.
 const LONGEST: usize = 256 * 1024;
 
-/// A line without its end.
+/// A line without its line break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub is_error: bool,
@@ -58,7 +58,7 @@ impl Transcript {
 
 async fn read(socket: UnixDatagram, lines: watch::Sender<Vec<Line>>) {
     let mut datagram = vec![0; LONGEST];
-    // What was written after the last end of a line, of each stream.
+    // The rest of each stream after its last line break.
     let mut begun = [Vec::new(), Vec::new()];
     loop {
         let (length, sender) = socket.recv_from(&mut datagram).await.unwrap();

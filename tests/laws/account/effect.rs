@@ -1,4 +1,4 @@
-//! The effect of a write, and of a part of one.
+//! The effect of a complete or partial write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::{Resources, Trouble};
 /// The settings that the versions of functions were published with.
 pub(super) type Published = BTreeMap<(FunctionName, u64), FunctionSettings>;
 
-/// The published versions of these resources. The one after the live version has the settings of the function, and those
-/// before it have code of their own.
+/// The published versions of these resources. The version after the live one has the settings of the function, and
+/// earlier versions have their own code.
 pub(super) fn published(resources: &Resources) -> Published {
     let mut published = Published::new();
     for alias in resources.values().filter_map(|one| one.as_alias()) {
@@ -34,7 +34,7 @@ pub(super) fn published(resources: &Resources) -> Published {
     published
 }
 
-/// The settings that a version would be published with now.
+/// The settings with which a version would be published now.
 fn current(resources: &Resources, alias: &Alias) -> FunctionSettings {
     let function = resources.get(&ResourceId::Function(alias.function.clone()));
     let settings = function.and_then(|one| one.as_function()).map(|found| &found.settings);
@@ -65,7 +65,7 @@ pub(super) fn take(resources: &mut Resources, published: &mut Published, change:
     resources.insert(after.id(), Arc::new(after));
 }
 
-/// A resource that is created now: SQS says when, and Parameter Store counts from 1 and gives no tags.
+/// A resource that is created now: SQS sets the time, and Parameter Store counts from 1 and returns no tags.
 fn created(after: &Resource, now: u64) -> Resource {
     let mut after = after.clone();
     match &mut after {
@@ -77,8 +77,8 @@ fn created(after: &Resource, now: u64) -> Resource {
     after
 }
 
-/// An alias on the existing version that it moves to, else on a new one. Publishing freezes the current settings, not the
-/// desired ones, and gives the latest version again if that has them.
+/// An alias on the existing version that it moves to, or else on a new one. Publishing freezes the current settings,
+/// not the desired ones, and returns the latest version again if it has them.
 fn pointed(resources: &Resources, published: &mut Published, mut alias: Alias) -> Alias {
     let function = alias.function.clone();
     let of_function = |(key, _): &(&(FunctionName, u64), &FunctionSettings)| key.0 == function;
@@ -123,7 +123,7 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
     after
 }
 
-/// The ways in which this can be partly done. A queue that is adopted, or has lost tags, gets its tags first.
+/// The ways in which this change can be partly done. A queue that is adopted, or has lost tags, receives its tags first.
 pub(in crate::laws) fn halves(change: &Change) -> Vec<Trouble> {
     let fields = &change.fields;
     match (&change.before, &change.after) {
@@ -155,7 +155,7 @@ pub(super) fn half(change: &Change, trouble: Trouble, now: u64) -> Option<Resour
     }
     match change.resource() {
         Resource::Queue(_) if trouble == Trouble::OnlyTags => marked(change, now),
-        // The target, the retention and the reserved concurrency are calls of their own.
+        // The target, the retention and the reserved concurrency have separate calls.
         Resource::Rule(rule) => {
             let mut rule = rule.clone();
             rule.target = None;

@@ -13,10 +13,10 @@ use serde_json::json;
 use super::{Resources, State, stands};
 use crate::support::policy_simulator::Caller;
 
-/// The keys that messages in each queue may be under. No time passes here, so no message expires.
+/// The keys with which messages in each queue may be encrypted. No time passes here, so no message expires.
 pub(super) type MessageKeys = BTreeMap<QueueName, BTreeSet<KmsKey>>;
 
-/// S25: notes the keys that the queues have now. Messages stay under them, until the queue is deleted.
+/// S25: records the current keys of the queues. Messages stay encrypted with them until the queue is deleted.
 pub(super) fn note_keys(keys: &mut MessageKeys, resources: &Resources) {
     keys.retain(|queue, _| resources.contains_key(&ResourceId::Queue(queue.clone())));
     for queue in resources.values().filter_map(|one| one.as_queue()) {
@@ -27,8 +27,8 @@ pub(super) fn note_keys(keys: &mut MessageKeys, resources: &Resources) {
     }
 }
 
-/// Which policies allow which queues, with each key that a message in them may be under: the router policy all but the
-/// dead-letter queue, a controller policy its cluster queue.
+/// Which policies allow which queues, with each key that may encrypt a message in them: the router policy allows all
+/// but the dead-letter queue, a controller policy its cluster queue.
 pub(super) fn can_use(
     scope: &Scope,
     resources: &Resources,
@@ -65,7 +65,7 @@ pub(super) fn can_use(
     found
 }
 
-/// The queues whose policies deny the router's messages, with the role as it is.
+/// The queues whose policies deny the router's messages, with the current role.
 pub(super) fn locked_out(scope: &Scope, resources: &Resources) -> Vec<QueueName> {
     let role = resources.get(&ResourceId::Role(scope.router_role()));
     let arn = role.and_then(|one| one.as_role()).map(|role| scope.role_arn(&role.path, &role.name));
@@ -93,22 +93,22 @@ pub(super) fn allowed(
     match state.made(change) {
         true => {}
         false if goes_on => state.unfinished = None,
-        false => return Err("was not shown, or is made twice".to_owned()),
+        false => return Err("was not shown, or was made twice".to_owned()),
     }
     let (resources, now) = (&state.resources, state.now);
     let there = resources.get(&change.id);
     match (change.action, there) {
-        // SQS and IAM accept a create of what exists with the same settings.
+        // SQS and IAM accept the create of an existing resource with the same settings.
         (Action::Create, Some(there)) if diff(change.resource(), there, &BTreeSet::new()).is_empty() => {}
         (Action::Create, Some(_)) => return Err("exists".to_owned()),
         (Action::Create, None) => {
             if change.resource().tags().is_some_and(|tags| !is_of_bus(scope, tags)) {
-                return Err("would not be known as ours".to_owned());
+                return Err("would not be recognized as managed".to_owned());
             }
         }
         (Action::Update | Action::Delete, None) => return Err("is gone".to_owned()),
         (Action::Update, Some(there)) if change.before.as_ref() != Some(&**there) => {
-            return Err("is not what was seen".to_owned());
+            return Err("differs from what was read".to_owned());
         }
         (Action::Delete | Action::Update, Some(there)) => {
             let adopts = || change.action == Action::Update && adopts(scope, state, there, change.resource());
@@ -131,7 +131,7 @@ pub(super) fn allowed(
         return Err("has no record of kibus".to_owned());
     }
     match change.action {
-        // Nothing works with a queue that is being deleted.
+        // A queue that is being deleted is unusable.
         Action::Delete if !stands(resources, &change.id, now) => Ok(()),
         Action::Delete => match users(scope, hub, resources, change.resource(), now).next() {
             Some(user) => Err(format!("goes while {user} needs it")),
@@ -146,7 +146,7 @@ pub(super) fn allowed(
     }
 }
 
-// What is kibus's own, without the code that decides it for kibus: by the tags, the names and the record of a cluster.
+// What belongs to kibus, without the code that decides it in kibus: by the tags, the names and the record of a cluster.
 
 fn is_of_bus(scope: &Scope, tags: &Tags) -> bool {
     tags.get("kibus:bus") == Some(scope.bus.as_str())
@@ -160,7 +160,7 @@ fn controller_policy(scope: &Scope, cluster: &str) -> String {
     format!("{}.{}.{cluster}", scope.bus, scope.region)
 }
 
-/// The cluster that a queue, an alarm or the policy of a controller is of.
+/// The cluster to which a queue, an alarm or the policy of a controller belongs.
 fn cluster_of(scope: &Scope, resource: &Resource) -> Option<ClusterName> {
     match resource {
         Resource::RolePolicy(policy) => policy.name.as_str().strip_prefix(&controller_policy(scope, ""))?.parse().ok(),
@@ -179,7 +179,7 @@ fn records<'a>(scope: &Scope, resources: &'a Resources) -> BTreeMap<ClusterName,
     of_kibus.collect()
 }
 
-/// By how much SQS and Parameter Store may differ about the time.
+/// How far the clocks of SQS and Parameter Store may differ.
 const SLACK: u64 = 5;
 
 fn is_older(queue: &Queue, since: Moment) -> bool {
@@ -198,7 +198,7 @@ fn has_own(scope: &Scope, record: &ClusterRecord, queue: &Queue) -> bool {
         && (tags == [Some(true); 2] || is_locked())
 }
 
-/// Whether a denial with the name of the lock keeps everyone but the router of the bus from sending.
+/// Whether a denial with the lock's Sid prevents everyone except the router of the bus from sending.
 fn has_lock(scope: &Scope, queue: &Queue, policy: &Document) -> bool {
     let locks =
         policy.statements().into_iter().filter(|one| one["Sid"] == "KibusRouterOnly" && one["Effect"] == "Deny");
@@ -211,7 +211,7 @@ fn has_lock(scope: &Scope, queue: &Queue, policy: &Document) -> bool {
     may_send(format!("{}-router-{}", scope.bus, scope.region)) && !may_send("deploy".to_owned())
 }
 
-/// Whether the queue becomes kibus's own by this update, because the command asks for that and the record says so.
+/// Whether this update adopts the queue, because the command requests it and the record says so.
 fn adopts(scope: &Scope, state: &State, before: &Resource, after: &Resource) -> bool {
     let (Some(before), Some(after), Some(cluster)) = (before.as_queue(), after.as_queue(), cluster_of(scope, after))
     else {
@@ -250,7 +250,7 @@ fn ours(scope: &Scope, resources: &Resources, resource: &Resource) -> bool {
         }
         Resource::Parameter(r) => r.name == scope.settings_parameter(),
         Resource::Alias(r) => tagged(&ResourceId::Function(r.function.clone())),
-        // It may read a queue of others into the router, or the hub queue into another function.
+        // It may connect a foreign queue to the router, or the hub queue to another function.
         Resource::EventSourceMapping(r) => {
             tagged(&ResourceId::Queue(r.queue.clone())) || tagged(&ResourceId::Function(r.function.clone()))
         }
@@ -262,7 +262,7 @@ fn ours(scope: &Scope, resources: &Resources, resource: &Resource) -> bool {
 fn needed(scope: &Scope, hub: &BTreeSet<ResourceId>, resource: &Resource) -> impl Iterator<Item = ResourceId> {
     let dead_letters = ResourceId::Queue(scope.dead_letter_queue());
     let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
-    // The settings are there before anything else of the bus, and after it; so is the record of a cluster, of all that it has.
+    // The settings exist before and after everything else of the bus, and the record of a cluster before and after all its resources.
     let settings = ResourceId::Parameter(scope.settings_parameter());
     let is_tagged = resource.tags().is_some_and(|tags| is_of_bus(scope, tags));
     let is_of_bus = is_tagged || hub.contains(&resource.id()) || resource.as_record().is_some();

@@ -14,14 +14,14 @@ struct Simulated {
     order: Vec<bool>,
 }
 
-/// Workers that make `calls`, each again until it succeeds. AWS limits calls by a bucket with `limit` tokens, which gains as many a
-/// second.
+/// Workers that make `calls`, and repeat each until it succeeds. AWS limits calls with a bucket of `limit` tokens,
+/// which is refilled at `limit` per second.
 fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(Duration) -> f64) -> Simulated {
     let mut line = Line::default();
     let (mut tokens, mut filled) = (limit(Duration::ZERO), Duration::ZERO);
     let mut result = Simulated { took: Duration::ZERO, calls: 0, throttled: 0, order: Vec::new() };
     let mut left = calls.into_iter();
-    // What happens next: a worker asks for its turn, or has its answer.
+    // The next event: a worker requests its turn, or gets its answer.
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
     enum Next {
         Asks { ticket: Ticket, is_read: bool },
@@ -97,7 +97,7 @@ fn writes_go_before_the_reads_that_wait() {
     calls[90..100].fill(false);
     let ran = simulate(calls, 64, Duration::from_millis(30), |_| 10.0);
     let last_write = ran.order.iter().rposition(|is_read| !is_read).unwrap();
-    // Each of them waits for AWS calls in progress, and not for the 50 reads in the line before it.
+    // Each write waits for AWS calls in progress, but not for the 50 reads ahead of it in the line.
     assert!(last_write < 60, "{:?}", ran.order);
 }
 
@@ -107,6 +107,6 @@ fn a_service_that_works_again_is_used_again_soon() {
     let ran =
         simulate(vec![true; 400], 16, Duration::from_millis(30), |now| if down.contains(&now) { 0.0 } else { 20.0 });
     assert!(ran.took < Duration::from_secs(62 + 18 + 10), "{ran:?}");
-    // While it is down it is asked every two seconds in the end, and not 20 times a second.
+    // While the service is down, it is eventually called every two seconds instead of 20 times a second.
     assert!(ran.throttled < 60, "{ran:?}");
 }

@@ -1,4 +1,4 @@
-//! The versions that an alias can be rolled back to.
+//! The versions available for rollback.
 
 use super::*;
 use crate::model::{Code, Hub, HubOptions, Resource, scope::tests::scope};

@@ -1,4 +1,4 @@
-//! The versions that a rollback may go to.
+//! The versions that a rollback can select.
 
 use crate::model::{Alias, AliasField, Code, Desired, Fact, FunctionField, FunctionSettings, Observed, Resource};
 use crate::plan::tests::Bench;
@@ -6,7 +6,7 @@ use crate::plan::{check, plan};
 
 type Back = (&'static str, fn(&mut FunctionSettings), &'static [&'static str]);
 
-/// Rollbacks: the settings of the version, and those for which it is refused.
+/// Rollbacks: the settings of the version, and the settings that cause a refusal.
 const BACK: &[Back] = &[
     ("older code", |s| s.code = Code::of_archive("0.1.0", "bb"), &[]),
     ("of another size", |s| (s.memory, s.timeout) = (512, 5), &[]),
@@ -48,7 +48,7 @@ fn a_rollback_must_not_change_where_events_go() {
         let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
         assert!(plan.changes[0].touches(AliasField::Version), "{name}");
         let refusals = check(&bench.scope, &plan, &bench.observed, false).into_iter().map(|refusal| refusal.sentence);
-        let why = "version 1 of the router was published with other settings: ";
+        let why = "version 1 of the router was published with different settings: ";
         let fields: Vec<String> = refusals.map(|said| said.strip_prefix(why).unwrap_or(&said).to_owned()).collect();
         assert_eq!(fields, *expected, "{name}");
     }

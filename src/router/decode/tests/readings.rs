@@ -1,4 +1,4 @@
-//! Messages that parsers may read in more than one way.
+//! Messages that parsers can read in more than one way.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::router::decode::{DropReason, EventSubject, decode};
 
 const ENVELOPE: &str = "account detail detail-type id region resources source time version";
 
-/// Texts of a member in place of one with this name: in another case, and more than once, also with escapes.
+/// Variants of a member with this name: in another case, and repeated, including with escapes.
 fn ambiguous_texts(name: &str) -> Vec<String> {
     let (exact, upper) = (format!("\"{name}\":"), format!("\"{}\":", name.to_uppercase()));
     let mut texts = vec![
@@ -53,7 +53,7 @@ fn a_member_that_is_read_is_there_once_and_in_its_case() {
             assert!(body.contains(&exact), "{body} lacks {name}");
             for text in ambiguous_texts(name) {
                 let body = body.replacen(&exact, &text, 1);
-                // Without a value under its exact name, the kind is not known.
+                // Without a value under its exact name, the kind is unknown.
                 let is_exact = [&exact, &escaped(name)].iter().any(|exact| text.ends_with(*exact));
                 let is_event = !["source", "detail-type"].contains(&name) || is_exact;
                 let expected = if is_event { Ok(EventSubject::Ambiguous) } else { Err(DropReason::NotAnEvent) };

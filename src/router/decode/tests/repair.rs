@@ -1,4 +1,4 @@
-//! What a cluster receives: the shapes that Karpenter discards, repaired, and a part of a health event.
+//! What a cluster receives: repaired versions of shapes that Karpenter discards, and its part of a health event.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::{A, B, TIME, arn, edited, health, spot, whole, with};
 use crate::model::{scope::tests::scope, table::rows};
 use crate::router::decode::{DropReason, EventSubject, InstanceId, decode};
 
-/// The signal of a sample, and its edits as it arrives and as it is forwarded.
+/// The signal of a sample, and the edits of the incoming and of the forwarded version.
 #[test]
 fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
     let table = r#"
@@ -41,7 +41,7 @@ fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
     }
 }
 
-/// RFC 3339 with the limits of Go's parser, from 1.19 to 1.26. Go accepts four forms more: an hour of one digit, a comma, and
+/// RFC 3339 with the limits of Go's parser, from 1.19 to 1.26. Go accepts four more forms: an hour of one digit, a comma, and
 /// an offset of 24 hours or 60 minutes.
 #[test]
 fn a_time_that_karpenter_may_not_parse_becomes_the_arrival() {

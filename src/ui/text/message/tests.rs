@@ -1,4 +1,4 @@
-//! Errors, warnings and findings as a person reads them.
+//! Errors, warnings and findings as the user reads them.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::plan::finding;
 use crate::ui::text::layout::sentences;
 use crate::ui::text::tests::{assert_snapshot, between, drifted_resources, hub_resources, refused, style};
 
-/// What a terminal would obey is escaped, and sentences fold at its width while commands stay whole.
+/// Text that would control a terminal is escaped, and sentences fold at its width, but commands stay on one line.
 #[test]
 fn errors_and_warnings_read_like_this() {
     let narrow = style(0, Some(30));

@@ -1,4 +1,4 @@
-//! Whole texts of real plans.
+//! Complete texts of real plans.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The emulator, started by `kibus sandbox` in a home of its own, and calls to it without latency.
+//! The emulator, started by `kibus sandbox` in a separate home, and calls to it without latency.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use crate::prepare;
 pub struct Emulator {
     pub port: u16,
     kibus: PathBuf,
-    /// What every request must carry as its session token.
+    /// The session token that every request must carry.
     token: String,
     process: Child,
 }
@@ -31,7 +31,7 @@ impl Emulator {
         };
         let process = command("up").stdout(Stdio::piped()).spawn()?;
         let mut emulator = Self { port: 0, kibus: kibus.to_owned(), token: String::new(), process };
-        // It writes one line when it answers, and none if it fails.
+        // It writes one line when it responds, and none if it fails.
         let mut line = String::new();
         let out = emulator.process.stdout.as_mut().ok_or("no output")?;
         BufReader::new(out).read_line(&mut line)?;
@@ -40,7 +40,7 @@ impl Emulator {
             let end = rest.find(|c: char| !c.is_ascii_digit());
             rest[..end.unwrap_or(rest.len())].parse().ok()
         });
-        emulator.port = port.ok_or("the sandbox does not run")?;
+        emulator.port = port.ok_or("the sandbox is not running")?;
         let token = env.split("AWS_SESSION_TOKEN=").nth(1);
         let token = token.and_then(|rest| rest.lines().next());
         emulator.token = token.ok_or("the sandbox has no secret")?.to_owned();
@@ -73,7 +73,7 @@ impl Emulator {
         }
     }
 
-    /// What a cluster consists of: the attributes and the tags of its queue, and the policy of its role.
+    /// The parts of a cluster: the attributes and the tags of its queue, and the policy of its role.
     pub async fn state(&self, id: &str, cluster: &str) -> Result<String, Box<dyn Error>> {
         let (account, queue) = (self.account(id), format!("karpenter-{cluster}"));
         let all = json!({"QueueUrl": queue, "AttributeNames": ["All"]}).to_string();
@@ -102,7 +102,7 @@ impl Drop for Emulator {
     }
 }
 
-/// The role of a cluster's controller, named as by terraform-aws-eks.
+/// The role of a cluster's controller, named as in terraform-aws-eks.
 fn role(cluster: &str) -> String {
     format!("KarpenterController-{cluster}")
 }

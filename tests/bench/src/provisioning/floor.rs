@@ -17,7 +17,7 @@ use super::proxy::Call;
 
 const AT_ONCE: usize = 32;
 
-/// Makes the calls in another account, in the order in which kibus made them. Gives how long that took.
+/// Makes the calls in another account, in the order in which kibus made them. Returns how long that took.
 pub async fn replay(proxy: &str, calls: &[Call], (from, to): (&str, &str)) -> Result<Duration, Broken> {
     let requests = calls.iter().map(|call| in_account(call, from, to));
     let queue = Arc::new(Mutex::new(requests.collect::<Result<VecDeque<_>, _>>()?));
@@ -55,7 +55,7 @@ async fn connect(server: &str) -> Result<SendRequest<Full<Bytes>>, Broken> {
     Ok(sender)
 }
 
-/// That call in another account: its id is as long, wherever it is.
+/// That call in another account, whose id has the same length, wherever it occurs.
 fn in_account(call: &Call, from: &str, to: &str) -> Result<Request<Full<Bytes>>, Broken> {
     let (mut head, body) = call.request.clone().into_parts();
     head.uri = head.uri.to_string().replace(from, to).parse()?;

@@ -10,9 +10,9 @@ use kibus_harness::proxy::{Answer, Broken, Operation, Port, forward};
 
 use super::rates::Rates;
 
-/// What is added to every answer.
+/// The latency that is added to every answer.
 const LATENCY: Duration = Duration::from_millis(50);
-/// It is less where calls are throttled.
+/// It is lower if calls are throttled.
 const LATENCY_WITH_RATES: Duration = Duration::from_millis(30);
 
 /// A call that was made.
@@ -71,7 +71,7 @@ async fn relay(state: Arc<State>, request: Request<Bytes>) -> Result<Answer, Bro
     Ok(answer)
 }
 
-/// The most calls of which each began after the one before had its answer.
+/// The longest chain of calls in which each began after the answer to the previous one.
 pub fn round_trips(calls: &[Call]) -> usize {
     let mut calls: Vec<&Call> = calls.iter().collect();
     calls.sort_by_key(|call| call.ended);
@@ -86,7 +86,7 @@ pub fn round_trips(calls: &[Call]) -> usize {
     follows.count()
 }
 
-/// The calls that were made before with the same parameters.
+/// The calls that were repeated with the same parameters.
 pub fn repeated(calls: &[Call]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let again = calls.iter().filter(|Call { request, .. }| {

@@ -1,8 +1,8 @@
 //! The rates of AWS's control planes, as token buckets that hold the calls of one second.
 //!
-//! AWS publishes few of these rates, and an account shares them with everything else in it. Documented are those of tag
-//! calls of SQS (SQS developer guide, "Amazon SQS cost allocation tags") and of Lambda's control plane (Lambda developer
-//! guide, "Lambda quotas"), and of Parameter Store (AWS General Reference, "AWS Systems Manager endpoints and quotas").
+//! AWS publishes few of these rates, and everything in an account shares them. AWS documents those for tag calls of SQS
+//! (SQS developer guide, "Amazon SQS cost allocation tags") and of Lambda's control plane (Lambda developer guide,
+//! "Lambda quotas"), and of Parameter Store (AWS General Reference, "AWS Systems Manager endpoints and quotas").
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use kibus_harness::proxy::{Answer, Operation, refusal};
 pub struct Rates(BTreeMap<&'static str, (f64, Instant)>);
 
 impl Rates {
-    /// Takes a token for a call. Gives the answer to a call too many.
+    /// Takes a token for a call. Returns the refusal if there is none.
     pub fn refuse(&mut self, operation: &Operation) -> Option<Answer> {
         let (group, per_second, (status, code)) = group(operation)?;
         let now = Instant::now();
@@ -29,7 +29,7 @@ impl Rates {
     }
 }
 
-/// The calls that AWS counts together, how many a second, and the status and the code of the answer to a call too many.
+/// The calls that share a rate, how many per second, and the status and the code of the refusal.
 fn group(operation: &Operation) -> Option<(&'static str, f64, (u16, &'static str))> {
     let throttling = (400, "ThrottlingException");
     Some(match operation.name.split_once(':')? {

@@ -6,7 +6,7 @@ use super::{CASES, CASES_WITH_RATES, Case, Measured, Ran, Throttled};
 use crate::measure::median;
 use crate::targets::{self, Bound::AtMost};
 
-/// Prints the tables. Gives whether every target is met.
+/// Prints the tables. Returns whether every target is met.
 pub fn print(measured: &[Measured], sizes: &[usize], runs: usize) -> bool {
     println!("Medians of {runs} runs.\n");
     println!("| clusters | | kibus | calls | in sequence | memory | floor | ratio | boto3 | of boto3 |");
@@ -87,7 +87,7 @@ impl Row {
     }
 }
 
-/// Prints the table of calls that are throttled. Gives whether every target is met.
+/// Prints the table of calls that are throttled. Returns whether every target is met.
 pub fn print_with_rates(measured: &[Throttled]) -> bool {
     println!("| clusters | | kibus | wanted, at most | calls | throttled | memory | |");
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
@@ -114,7 +114,7 @@ pub fn print_with_rates(measured: &[Throttled]) -> bool {
     all
 }
 
-/// The longest time at these rates, in seconds: the calls that cannot be left out, at their rates, and a margin.
+/// The longest time at these rates, in seconds: the necessary calls, at their rates, plus a margin.
 fn bound(clusters: usize, case: Case) -> Option<f64> {
     let place = CASES_WITH_RATES.iter().position(|other| *other == case)?;
     match clusters {

@@ -14,7 +14,7 @@ macro_rules! behaviors {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$id),*];
 
-            /// The id, as it is written in scenario files.
+            /// The id, as written in scenario files.
             pub fn id(self) -> &'static str {
                 match self { $(Self::$id => stringify!($id)),* }
             }

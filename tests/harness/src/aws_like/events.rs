@@ -55,7 +55,7 @@ impl Events {
         tokio::spawn(async move {
             tokio::time::sleep(E1.time()).await;
             let late = &like.0.events.0;
-            // They may have been removed meanwhile.
+            // They may have been removed in the meantime.
             if late.lock().unwrap().contains_key(&key) {
                 forward(like.0.server, request).await.unwrap();
                 late.lock().unwrap().remove(&key);

@@ -50,7 +50,7 @@ impl Iam {
         None
     }
 
-    /// Whether the permissions of a function of this account are too new: for a while from the first that it uses.
+    /// Whether the permissions of a function of this account are too new: for a while after it first uses one.
     pub(super) fn denies_function(&self, at: &At<'_>) -> bool {
         let mut new = self.0.lock().unwrap();
         let is_denied = at.like.0.lambda.roles(at).iter().any(|role| {

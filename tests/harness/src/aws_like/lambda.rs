@@ -15,18 +15,18 @@ use super::reply::Reply;
 #[derive(Default)]
 pub(super) struct Lambda {
     functions: Mutex<HashMap<String, Function>>,
-    /// What happens once to a function: its key and a name of the event.
+    /// One-time events of functions: the function's key and a name for the event.
     happened: Mutex<BTreeSet<(String, &'static str)>>,
 }
 
-/// What is known of a function, or a version of one, that was configured through the proxy.
+/// What is known about a function or version that was configured through the proxy.
 #[derive(Clone, Default)]
 struct Function {
     role: String,
     /// The unique id of the role when it was set.
     role_id: Option<String>,
     has_variables: bool,
-    /// The role is new to the function, and no invocation has been tried with it.
+    /// The role is new to the function, and no invocation has used it yet.
     is_untried: bool,
     /// When the first invocation with the new role was tried.
     tried: Option<Instant>,
@@ -175,7 +175,7 @@ impl Lambda {
         }
     }
 
-    /// Notes the role and the variables of a function after a change.
+    /// Records the role and the variables of a function after a change.
     async fn configured(&self, at: &At<'_>, body: &Value) {
         let text = |member: &str| body[member].as_str().unwrap_or_default().to_owned();
         let (name, role) = (text("FunctionName"), text("Role"));
@@ -251,12 +251,12 @@ fn unfinished(at: &At<'_>, configuration: &mut Value) {
     }
 }
 
-/// Whether a function may run nothing, which is how a function is stopped.
+/// Whether a function has no concurrency, which is how a function is stopped.
 async fn reserves_nothing(at: &At<'_>, name: &str) -> bool {
     at.get_lambda(&format!("functions/{name}")).await["Concurrency"]["ReservedConcurrentExecutions"] == 0
 }
 
-/// The refusal to publish other code or another revision than the call names.
+/// The refusal to publish if the code or revision differs from the one in the call.
 async fn other_code(at: &At<'_>, name: &str) -> Option<Reply> {
     let function = at.get_lambda(&format!("functions/{name}")).await;
     let function = &function["Configuration"];
@@ -271,7 +271,7 @@ async fn other_code(at: &At<'_>, name: &str) -> Option<Reply> {
     Some(at.refuse(400, "InvalidParameterValueException", &message))
 }
 
-/// The refusal to change another revision than the call names.
+/// The refusal to change a function if the revision differs from the one in the call.
 fn other_revision(at: &At<'_>, latest: &Value) -> Option<Reply> {
     let named = at.call.text("RevisionId")?;
     let message = "The Revision Id provided does not match the latest Revision Id. Call the GetFunction/GetAlias API to retrieve the latest Revision Id";

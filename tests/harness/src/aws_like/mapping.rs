@@ -1,4 +1,4 @@
-//! Behaviors of Lambda's event source mappings, and of the reserved concurrency that they do not look at.
+//! Behaviors of Lambda's event source mappings, and of the reserved concurrency that they ignore.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -12,9 +12,9 @@ use super::reply::Reply;
 
 #[derive(Default)]
 pub(super) struct Mappings {
-    /// The UUIDs of mappings that no read has asked for yet.
+    /// The UUIDs of mappings that have not been read yet.
     unread: Mutex<HashSet<String>>,
-    /// By function: how much it can run, and how much its mapping polls for.
+    /// By function: its concurrency, and the concurrency that its mapping polls for.
     concurrency: Mutex<HashMap<String, [Option<u64>; 2]>>,
 }
 
@@ -74,7 +74,7 @@ impl Mappings {
             if state == "Creating" {
                 self.unread.lock().unwrap().insert(uuid);
             }
-            // A deleted mapping is shown whole.
+            // A deleted mapping is still shown completely.
             let whole = (state == "Deleting").then(|| {
                 body["State"] = json!(state);
                 body.clone()
@@ -92,7 +92,7 @@ impl Mappings {
     }
 }
 
-/// Deleted mappings of the function and the queue that a list asks for.
+/// Deleted mappings of the function and the queue in a list request.
 fn still_listed(at: &At<'_>) -> Vec<Value> {
     let is_asked = |mapping: &Value| {
         let arn = mapping["FunctionArn"].as_str().unwrap_or_default();
@@ -111,7 +111,7 @@ fn late_state(at: &At<'_>, mapping: &mut Value) {
     }
 }
 
-/// Lambda does not find a new queue yet, never an absent one, and looks at the permissions of the role.
+/// Lambda does not find a new queue yet, never finds an absent one, and checks the permissions of the role.
 async fn refused_queue(at: &At<'_>) -> Option<Reply> {
     let queue = at.call.text("EventSourceArn")?.rsplit(':').next().unwrap_or_default();
     let is_new = at.is_late(M2, at.last(QueueCreated, &at.call.key(queue)));
@@ -125,7 +125,7 @@ async fn refused_queue(at: &At<'_>) -> Option<Reply> {
     Some(at.refuse(400, "InvalidParameterValueException", why))
 }
 
-/// Removes a member anywhere; says whether there was one.
+/// Removes a member anywhere; returns whether it existed.
 fn without(value: &mut Value, member: &str) -> bool {
     match value {
         Value::Object(members) => {

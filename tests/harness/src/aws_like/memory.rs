@@ -1,4 +1,4 @@
-//! What the behaviors know of earlier calls.
+//! What the behaviors remember about earlier calls.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ pub(super) enum Event {
     RuleTargeted,
     RuleUntargeted,
     RoleCreated,
-    /// A policy of it was deleted.
+    /// One of its policies was deleted.
     RoleUnpoliced,
     /// A function or a version of one.
     FunctionCreated,
@@ -30,16 +30,16 @@ pub(super) enum Event {
 
 #[derive(Default)]
 pub(super) struct Memory {
-    /// When each of this last happened.
+    /// When each of these last happened.
     events: Mutex<HashMap<(Event, String), Instant>>,
-    /// What is still shown instead of the truth, and since when that is another one.
+    /// What is still shown instead of the truth, and since when the truth differs.
     shown: Mutex<HashMap<(Behavior, String), (Value, Instant)>>,
     /// Since when a condition has something new to see, and how many calls it still denies (I9).
     denials: Mutex<HashMap<String, (Instant, usize)>>,
 }
 
 impl At<'_> {
-    /// Notes an event, and that these behaviors begin.
+    /// Records an event, and the start of these behaviors.
     pub(super) fn note(&self, event: Event, key: &str, begins: &[Behavior]) {
         self.begin(begins);
         self.like.0.memory.events.lock().unwrap().insert((event, key.to_owned()), Instant::now());
@@ -50,14 +50,14 @@ impl At<'_> {
         self.like.0.memory.events.lock().unwrap().get(&(event, key.to_owned())).copied()
     }
 
-    /// For the time of a behavior, this is shown of something.
+    /// For the duration of a behavior, this value is shown for something.
     pub(super) fn show(&self, behavior: Behavior, key: &str, shown: Value) {
         self.begin(&[behavior]);
         self.like.0.memory.shown.lock().unwrap().insert((behavior, key.to_owned()), (shown, Instant::now()));
     }
 
-    /// For the time of a behavior, what is shown of something that is changed now: this, or what an earlier change left, if that is
-    /// late itself.
+    /// For the duration of a behavior, the value shown for something that changes now: this value or, if an earlier
+    /// change is still late, its old value.
     pub(super) fn keep_showing(&self, behavior: Behavior, key: &str, before: Value) {
         let earlier = self.like.0.memory.shown.lock().unwrap().get(&(behavior, key.to_owned())).cloned();
         let earlier = earlier.filter(|(_, since)| self.is_late(behavior, Some(*since)));
@@ -69,14 +69,14 @@ impl At<'_> {
         self.like.0.memory.shown.lock().unwrap().remove(&(behavior, key.to_owned()));
     }
 
-    /// What is still shown of something, if the behavior strikes.
+    /// The value still shown for something, if the behavior strikes.
     pub(super) fn still_shown(&self, behavior: Behavior, key: &str) -> Option<Value> {
         let all = self.like.0.memory.shown.lock().unwrap();
         let (shown, since) = all.get(&(behavior, key.to_owned()))?;
         self.strikes_since(behavior, Some(*since)).then(|| shown.clone())
     }
 
-    /// All that is still shown in the account and Region of this call, by name.
+    /// All values still shown in the account and Region of this call, by name.
     pub(super) fn all_still_shown(&self, behavior: Behavior) -> Vec<(String, Value)> {
         let place = self.call.key("");
         let all = self.like.0.memory.shown.lock().unwrap();

@@ -1,8 +1,8 @@
 //! Behaviors of Parameter Store.
 //!
 //! The emulator itself counts versions, refuses tags beside `Overwrite`, lists only the next level of a path, and names absent parameters
-//! in `InvalidParameters`. It takes any value, any number of names, any `MaxResults` and any token, reuses a name at once, and gives a
-//! token only if something is left.
+//! in `InvalidParameters`. It takes any value, any number of names, any `MaxResults` and any token, reuses a name immediately, and
+//! returns a token only if something is left.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::call::Call;
 
 /// The longest value of the standard tier, in characters.
 const LONGEST: usize = 4_096;
-/// How many names a call takes, and how many parameters a page has at most.
+/// The maximum number of names per call, and of parameters per page.
 const MOST: usize = 10;
 
 /// Held by updates that have no answer yet.
@@ -26,7 +26,7 @@ const MOST: usize = 10;
 pub(super) struct Parameters(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
 
 impl Parameters {
-    /// An update holds its parameter until it is answered, or until its caller hangs up. A second one is refused meanwhile.
+    /// An update holds its parameter until it is answered, or until its caller hangs up. Until then, a second one is refused.
     pub(super) fn hold(&self, at: &At<'_>) -> Result<Option<OwnedMutexGuard<()>>, TryLockError> {
         let name = match (at.call.service.as_str(), at.call.operation.as_str()) {
             ("ssm", "PutParameter") => at.call.text("Name"),
@@ -121,7 +121,7 @@ async fn page(at: &At<'_>) -> Option<Reply> {
     Some(Reply::success(&page))
 }
 
-/// A list lacks what is new, and has what was just deleted.
+/// A list lacks new parameters, and still has those that were just deleted.
 fn late_list(at: &At<'_>, mut list: Vec<Value>) -> Vec<Value> {
     for (name, shown) in at.all_still_shown(N4).into_iter().filter(|(name, _)| is_listed(at.call, name)) {
         let found = list.iter().position(|found| found["Name"] == name.as_str());
@@ -133,7 +133,7 @@ fn late_list(at: &At<'_>, mut list: Vec<Value>) -> Vec<Value> {
     list
 }
 
-/// What the emulator lists, without pages; nothing if it refuses.
+/// The emulator's list, without pages; nothing if it refuses.
 async fn all_pages(at: &At<'_>) -> Option<Vec<Value>> {
     let mut call = at.call.json.clone();
     (call["MaxResults"], call["NextToken"]) = (MOST.into(), Value::Null);
@@ -161,13 +161,13 @@ fn is_listed(call: &Call, name: &str) -> bool {
     below.is_some_and(|rest| call.json["Recursive"] == true || !rest.contains('/'))
 }
 
-/// How many parameters a page may have.
+/// The maximum number of parameters per page.
 fn most(call: &Call) -> usize {
     let most = call.json["MaxResults"].as_u64().and_then(|most| usize::try_from(most).ok());
     most.unwrap_or(MOST)
 }
 
-/// Why Parameter Store refuses a call, whatever its state.
+/// Why Parameter Store refuses a call, regardless of its state.
 fn invalid(call: &Call) -> Option<(Behavior, &'static str)> {
     let (put, value) = (&call.json, call.text("Value").unwrap_or_default());
     Some(match call.operation.as_str() {

@@ -1,4 +1,4 @@
-//! What a function may do, as its role's policies say.
+//! What a function is allowed to do, according to its role's policies.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::iam::elements;
 use super::reply::Reply;
 use crate::call::{Caller, decoded};
 
-/// The Regions without conditions on the tags of queues. The last one is new: kibus does not know it.
+/// The Regions without conditions on the tags of queues. The last one is new, so kibus does not know it.
 const WITHOUT_TAGS: [&str; 5] = ["ap-south-2", "ap-southeast-4", "eu-south-2", "eu-central-2", "eu-west-9"];
 
 /// Whether a function's call is refused: its permissions are too new, or in a Region that ignores statements with conditions on tags.
@@ -35,7 +35,7 @@ pub(super) fn of_tags(at: &At<'_>) -> Option<Reply> {
         .then(|| at.refuse(403, "UnauthorizedOperation", "You are not authorized to perform this operation."))
 }
 
-/// What SQS answers without permission.
+/// SQS's answer without permission.
 pub(super) fn refusal(at: &At<'_>, queue: &str) -> Reply {
     let (action, arn) = (at.call.operation.to_lowercase(), at.arn("sqs", queue));
     let who = match at.call.caller {

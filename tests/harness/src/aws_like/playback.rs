@@ -1,5 +1,5 @@
-//! Answers of AWS from files, in the place of the emulator's: the n-th call of an operation receives the n-th recorded answer
-//! of this operation, whatever its parameters. After the last, the emulator answers.
+//! AWS answers from files instead of the emulator's: the n-th call of an operation receives the n-th recorded answer of
+//! this operation, whatever its parameters. After the last, the emulator answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use crate::recorded::{RecordedAnswer, Recording};
 pub(super) struct Playback(Mutex<HashMap<String, VecDeque<RecordedAnswer>>>);
 
 impl Playback {
-    /// Plays the answers of a recording after those that are left.
+    /// Adds the answers of a recording to those that are still to be played.
     pub(super) fn add(&self, recording: Recording) {
         let mut all = self.0.lock().unwrap();
         for answer in recording.answers {
@@ -38,7 +38,7 @@ impl Playback {
     }
 }
 
-/// The operation of a call, as recordings have it; in the path of a REST call, `*` for each name.
+/// The operation of a call in the form of recordings; in the path of a REST call, `*` replaces each name.
 fn name(call: &Call) -> String {
     let (method, path) = call.path();
     if path.is_empty() {

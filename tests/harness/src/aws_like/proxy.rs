@@ -1,4 +1,4 @@
-//! The ports that calls come to.
+//! The ports that receive calls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What a queue may be, what it may take, and where it is listed.
+//! The limits of a queue's settings, what it accepts, and where it is listed.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ const SIZE: &str = "MaximumMessageSize";
 /// The largest message in China, in bytes.
 const LARGEST: u32 = 262_144;
 
-/// The refusal of attributes that a call sets.
+/// The refusal of attributes in a call.
 pub(super) async fn refused(at: &At<'_>, queue: &str) -> Option<Reply> {
     let creates = at.call.operation == "CreateQueue";
     if !creates && at.call.operation != "SetQueueAttributes" {
@@ -43,7 +43,7 @@ fn is_too_large(at: &At<'_>, size: &Value) -> bool {
     at.call.region.starts_with("cn-") && bytes.is_some_and(|bytes| bytes > LARGEST)
 }
 
-/// The default of the emulator becomes that of the Region.
+/// The emulator's default becomes the Region's default.
 pub(super) fn lower_size(at: &At<'_>, attributes: &mut Map<String, Value>) {
     if let Some(size) = attributes.get_mut(SIZE)
         && at.strikes_if(S11, is_too_large(at, size))
@@ -52,8 +52,8 @@ pub(super) fn lower_size(at: &At<'_>, attributes: &mut Map<String, Value>) {
     }
 }
 
-/// Whether a queue does not take the dead letters of a source. Nothing is moved then, because the source keeps the redrive policy that
-/// it had. What becomes of sources from before is documented nowhere, and not simulated.
+/// Whether a queue refuses the dead letters of a source. Then nothing is moved, because the source keeps its old
+/// redrive policy. The effect on existing sources is not documented, and not simulated.
 async fn refuses(at: &At<'_>, queue: &str, source: &str) -> bool {
     let url = at.queue_url(queue).await.unwrap_or_default();
     let allow = document(&at.attributes(&url).await["RedriveAllowPolicy"]);

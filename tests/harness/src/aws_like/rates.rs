@@ -1,4 +1,4 @@
-//! The rates at which AWS accepts calls: a token bucket for the calls that it counts together.
+//! The rates at which AWS accepts calls: a token bucket for calls that share a rate limit.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,13 +10,13 @@ use super::Behavior::{self, G1, I10, L21, N2, S13, S27, T4};
 use super::reply::Reply;
 use crate::call::Call;
 
-/// What has a rate.
+/// Everything with a rate.
 pub(super) const ALL: [Behavior; 7] = [S13, S27, L21, I10, G1, T4, N2];
 
 /// The buckets of every account and Region.
 #[derive(Default)]
 pub(super) struct Rates {
-    /// Whether they are as large as those of AWS. Otherwise a few calls empty them.
+    /// Whether they are as large as AWS's. Otherwise, a few calls empty them.
     real: AtomicBool,
     left: Mutex<HashMap<String, (f64, Instant)>>,
 }
@@ -26,14 +26,14 @@ struct Bucket {
     behavior: Behavior,
     /// The name of the calls that share it.
     calls: String,
-    /// Its size and its tokens a second, on AWS.
+    /// Its size and its tokens per second, on AWS.
     on_aws: (u32, u32),
     /// In tests where a few calls empty it.
     small: (u32, u32),
 }
 
 impl Rates {
-    /// From now on, the buckets are as large as those of AWS, or small.
+    /// From now on, the buckets are as large as AWS's, or small.
     pub(super) fn set_real(&self, real: bool) {
         self.real.store(real, Ordering::Relaxed);
         self.left.lock().unwrap().clear();
@@ -47,7 +47,7 @@ impl Rates {
         })
     }
 
-    /// Takes a token; says whether there was one.
+    /// Takes a token; returns whether there was one.
     fn take(&self, at: &At<'_>, bucket: &Bucket) -> bool {
         let (size, per_second) = if self.real.load(Ordering::Relaxed) { bucket.on_aws } else { bucket.small };
         let key = at.call.key(&format!("{} {}", at.call.service, bucket.calls));
@@ -88,9 +88,9 @@ fn bucket(call: &Call) -> Option<Bucket> {
         "ssm" => match operation {
             "GetParameter" | "GetParameters" | "GetParametersByPath" => (N2, "reads", (40, 40), (3, 5)),
             "PutParameter" => (N2, operation, (3, 3), (1, 2)),
-            // The rate of deletes is from reports about the first call. No source has one of the second, so they share it.
+            // The rate of deletes comes from reports about the first call. No source has a rate for the second, so they share it.
             "DeleteParameter" | "DeleteParameters" => (N2, "deletes", (5, 5), (1, 3)),
-            // No source has their rate either. In reports, reading the tags of some hundred parameters takes minutes.
+            // No source has their rate either. According to reports, reading the tags of some hundred parameters takes minutes.
             "ListTagsForResource" | "AddTagsToResource" | "RemoveTagsFromResource" => (N2, "tags", (5, 5), (2, 5)),
             _ => return None,
         },

@@ -1,4 +1,4 @@
-//! What AWS refuses for some time after something happened to what a call is about, in the same way each time.
+//! Calls that AWS refuses for some time after an event on their subject, always in the same way.
 
 use super::At;
 use super::Behavior::{E4, E6, I3, I4, L1, L2, L4, L14, M7, N3, S1, S3};
@@ -6,8 +6,8 @@ use super::lambda::has_variables;
 use super::memory::Event::{self, *};
 use super::reply::Reply;
 
-/// Rows: a behavior, what happened before, the calls, and the error: its status, its code and its message, where `NAME` stands for
-/// what the call is about.
+/// Rows: a behavior, what happened before, the calls, and the error: its status, its code and its message, where `NAME`
+/// stands for the subject of the call.
 macro_rules! refusals {
     ($at:ident $call:ident $($behavior:ident $event:ident [$($calls:tt)*] $status:literal $code:literal $message:literal)*) => {
         $(if matches!($call, $($calls)*)
@@ -56,7 +56,7 @@ pub(super) fn refused(at: &At<'_>) -> Option<Reply> {
     None
 }
 
-/// What a call is about, of the kind that something happened to, and its key.
+/// The subject of a call, of the kind that the event was about, and its key.
 fn subject(at: &At<'_>, event: Event) -> Option<(String, String)> {
     if event == RoleCreated && at.call.service == "lambda" {
         let role = at.call.text("Role")?;

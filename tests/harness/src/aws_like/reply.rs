@@ -1,4 +1,4 @@
-//! An answer that behaviors make or change.
+//! An answer that behaviors create or change.
 
 use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::proxy::{Answer, JSON, answer};
 use crate::recorded::RecordedAnswer;
 
-/// The shapes of the errors of SQS that are not called as in its old query protocol.
+/// The SQS error types with different names than in its old query protocol.
 const SHAPES: [(&str, &str); 4] = [
     ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"),
     ("AWS.SimpleQueueService.QueueDeletedRecently", "QueueDeletedRecently"),

@@ -17,16 +17,16 @@ use crate::proxy::{Connection, forward};
 #[derive(Default)]
 pub(super) struct Sqs {
     ghosts: Mutex<HashMap<String, Ghost>>,
-    /// The message counts of a queue, as they were last shown, and since when others are true.
+    /// The message counts of a queue, as last shown, and since when they are outdated.
     counts: Mutex<HashMap<String, (Map<String, Value>, Option<Instant>)>>,
 }
 
 /// A queue that is being deleted.
 struct Ghost {
     since: Instant,
-    /// Calls since half of its time is over.
+    /// The calls in the second half of its time.
     calls: usize,
-    /// The connections that asked for it, in the order of their first call.
+    /// The connections that requested it, in the order of their first call.
     connections: Vec<Option<Connection>>,
 }
 
@@ -108,8 +108,8 @@ impl Sqs {
         Some(Reply::success(&json!({})))
     }
 
-    /// Whether a call does not find a queue that is being deleted. With S9, the first half of the time all find it, then every other
-    /// one; with S22 those on every other connection, beginning with the second that asks.
+    /// Whether a call does not find a queue that is being deleted. With S9, all calls find it in the first half of the
+    /// time, then every other call; with S22, every other connection fails to find it, starting with the second one.
     fn is_gone(&self, at: &At<'_>, key: &str) -> bool {
         let mut ghosts = self.ghosts.lock().unwrap();
         let Some(ghost) = ghosts.get_mut(key) else {
@@ -181,7 +181,7 @@ fn late_attributes(at: &At<'_>, key: &str, attributes: &mut Map<String, Value>) 
     attributes.extend(before.into_iter().filter(|(name, _)| is_asked(name) && !is_count(name)));
 }
 
-/// Fills an answer with copies of its messages, each with a receive count of its own.
+/// Fills an answer with copies of its messages, each with its own receive count.
 fn copies(at: &At<'_>, reply: &mut Reply) {
     let mut body = reply.json();
     let has_messages = body["Messages"].as_array().is_some_and(|messages| !messages.is_empty());

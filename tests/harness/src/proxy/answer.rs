@@ -1,4 +1,4 @@
-//! Answers that a handler makes or changes.
+//! Answers that a handler creates or changes.
 
 use hyper::Response;
 use hyper::body::Bytes;
@@ -10,7 +10,7 @@ use super::{Answer, Operation};
 /// The content type of the JSON protocols.
 pub const JSON: &str = "application/x-amz-json-1.0";
 
-/// An answer of a content type.
+/// An answer with a content type.
 pub fn answer(status: u16, kind: &str, body: impl Into<Bytes>) -> Answer {
     let answer = Response::builder().status(status).header(CONTENT_TYPE, kind);
     answer.body(body.into()).unwrap()

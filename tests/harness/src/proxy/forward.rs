@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use super::{Answer, Broken};
 
-/// From now on, what is sent to the server at this port carries its secret.
+/// From now on, requests to the server at this port carry its secret.
 pub fn keep_secret(port: u16, secret: &str) {
     SECRETS.lock().unwrap().insert(port, secret.to_owned());
 }
@@ -52,14 +52,14 @@ static CLIENT: LazyLock<Client<HttpConnector, Full<Bytes>>> = LazyLock::new(|| {
     Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build_http()
 });
 
-/// How long a connection is kept. No emulator closes it earlier.
+/// How long a connection is kept. No emulator closes connections earlier.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Where the connections live. The runtime of a test ends with the test.
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
 
-/// Whether the emulator takes the caller for the root user, by the key id alone. Users and roles have their own tokens.
+/// Whether the emulator treats the caller as the root user, by the key id alone. Users and roles have their own tokens.
 fn is_root(headers: &HeaderMap) -> bool {
     let signature = headers.get("authorization").map_or("", |value| value.to_str().unwrap());
     let key = signature.split_once("Credential=").and_then(|(_, scope)| scope.split('/').next());

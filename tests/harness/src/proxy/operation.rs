@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! The operation of a request.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::call::{Call, Caller};
 
-/// An operation, and what it is about. Displayed as recordings of writes have it.
+/// An operation, and its subject. Displayed as in recordings of writes.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// Like `sqs:CreateQueue`; for REST services like `lambda:POST/functions` and `eks:GET/clusters`.
