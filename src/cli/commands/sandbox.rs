@@ -36,7 +36,7 @@ enum SandboxCommand {
     Env,
     /// Send an event about an instance to the default event bus of the sandbox, as AWS does.
     Send(SendArgs),
-    /// Run a demo in a sandbox of its own: discover, create a hub, run a drill, delete all.
+    /// Run a demo in its own sandbox: discover, create a hub, run a drill, delete all.
     Demo,
 }
 
