@@ -236,7 +236,8 @@ def steps_of(template):
     if id not in SPOT or ec2._instances[id]["State"]["Name"] != "running":
         yield 1, "failed", lambda: None
         return
-    yield 1, "running", lambda: None
+    # Less than the second after which kibus looks again.
+    yield 0.5, "running", lambda: None
     if action["parameters"]["durationBeforeInterruption"] != "PT2M":
         yield 1, "running", lambda: send_event(id, "EC2 Instance Rebalance Recommendation")
     warning = "EC2 Spot Instance Interruption Warning"
