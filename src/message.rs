@@ -96,7 +96,7 @@ pub enum Fix {
     /// Add the cluster again or, if it no longer exists, remove the rest of it.
     AddOrRemove(ClusterName, [String; 2]),
     Command(String),
-    /// Steps for the user, who may then need a command.
+    /// Steps for the user, with a command if one is needed.
     Advice(Vec<Hint>),
 }
 

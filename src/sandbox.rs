@@ -26,9 +26,9 @@ use home::Home;
 
 /// The default Region of the sandbox. The emulator serves every Region.
 pub const DEFAULT_REGION: &str = "us-west-2";
-/// The argument with which the emulator begins with clusters.
+/// The argument that makes the emulator start with clusters.
 const WITH_CLUSTERS: &[&str] = &["account"];
-/// The length of a secret.
+/// The length of a secret, in bytes.
 const BYTES: usize = 16;
 const STARTING: &str = "Starting the local AWS emulator.";
 
@@ -37,7 +37,7 @@ pub struct Sandbox {
     home: Home,
 }
 
-/// Says which slow step is about to start.
+/// Announces a slow step that is about to start.
 pub type Tell<'a> = &'a (dyn Fn(&str) + Sync);
 
 impl Sandbox {
@@ -45,7 +45,7 @@ impl Sandbox {
     pub fn open() -> Result<Self, Error> {
         let home = Home::from_env(|name| std::env::var_os(name)).ok_or_else(|| {
             Error::failed(
-                "there is no directory for the sandbox: none of `KIBUS_SANDBOX_HOME`, `XDG_DATA_HOME` and `HOME` is set",
+                "no directory for the sandbox: none of `KIBUS_SANDBOX_HOME`, `XDG_DATA_HOME`, and `HOME` is set",
             )
             .hint("set `KIBUS_SANDBOX_HOME` to a directory that you can write to")
         })?;
@@ -62,15 +62,16 @@ impl Sandbox {
         self.home.path()
     }
 
-    /// Installs the emulator if it is missing and returns its Python. Of several processes, one installs and the others wait.
+    /// Installs the emulator if it is missing and returns its Python. If several processes run at once, one installs and
+    /// the others wait.
     pub async fn install(&self, tell: Tell<'_>) -> Result<PathBuf, Error> {
         let lock = self.home.lock().await?;
         install::install(&self.home, &lock, tell).await
     }
 
-    /// Starts the user's server, and installs the emulator first if it is missing. It begins with two EKS clusters.
+    /// Starts the user's server, and installs the emulator first if it is missing. The server starts with two EKS clusters.
     pub async fn up(&self, tell: Tell<'_>) -> Result<SandboxServer, Error> {
-        // Of two processes at once, the second waits for the first, and finds its server.
+        // If two processes run at once, the second waits for the first and finds its server.
         let lock = self.home.lock().await?;
         if let Some(endpoint) = Endpoint::read(&self.home)?
             && endpoint.responds().await
@@ -84,12 +85,12 @@ impl Sandbox {
         Ok(server)
     }
 
-    /// The address of the user's server, which runs and responds.
+    /// The endpoint of the user's server; an error if no server is running and responds.
     pub async fn endpoint(&self) -> Result<Endpoint, Error> {
         let why = match Endpoint::read(&self.home)? {
             Some(endpoint) if endpoint.responds().await => return Ok(endpoint),
             Some(Endpoint { port, .. }) => {
-                format!(": its last server was killed, and nothing with its secret is on port {port}")
+                format!(": its last server was killed, and nothing on port {port} responds with its secret")
             }
             None => String::new(),
         };
@@ -104,7 +105,7 @@ impl Sandbox {
         SandboxServer::start(&python, &[], extra).await
     }
 
-    /// Starts a server like that of the user, which only commands with its directory as `KIBUS_SANDBOX_HOME` find.
+    /// Starts a server like the user's. Only commands that have its directory as `KIBUS_SANDBOX_HOME` find it.
     pub async fn start_with_clusters(&self, tell: Tell<'_>) -> Result<SandboxServer, Error> {
         let python = self.install(tell).await?;
         tell(STARTING);
@@ -119,9 +120,9 @@ impl Sandbox {
 pub struct Endpoint {
     /// The port on 127.0.0.1.
     pub port: u16,
-    /// What every request must carry as its session token.
+    /// The session token that every request must carry.
     pub secret: Secret,
-    /// What the server, and no other that took its port, reports of itself.
+    /// What this server reports about itself. No other server that takes its port can report it.
     proof: Secret,
 }
 
@@ -163,14 +164,14 @@ pub struct ShellVariables {
     pub unset: Vec<String>,
 }
 
-/// Whether a variable would send the calls of one service past `AWS_ENDPOINT_URL`, and needs no quotes in a shell.
+/// Whether a variable would make calls to one service bypass `AWS_ENDPOINT_URL`, and needs no quotes in a shell.
 fn is_endpoint_of_service(name: &str) -> bool {
     let service = name.strip_prefix("AWS_ENDPOINT_URL_").unwrap_or_default();
     !service.is_empty() && service.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 impl Secret {
-    /// Digits from the system's random numbers.
+    /// Digits from the system's random number generator.
     fn new() -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -195,7 +196,7 @@ impl TryFrom<String> for Secret {
     }
 }
 
-/// Logs and error messages do not show it.
+/// Keeps the secret out of logs and error messages.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")

@@ -168,7 +168,8 @@ fn the_sentences_have_the_numbers_of_the_product() {
                 "One bus costs less from {first} clusters on, and with the recommended alarms from {with_alarms} on"
             ),
         ),
-        ("README.md", format!("Fewer than {first} clusters")),
+        ("README.md", format!("Fewer than {first} clusters in one account and Region, or {with_alarms} with alarms")),
+        ("README.md", format!("costs ${:.0} a month instead of ${:.0}", recommended(50.0), rules_for_each(50.0))),
         ("docs/performance.md", format!("${event:.2} a million events, and {} in a storm", storms.join(" to "))),
     ] {
         let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();

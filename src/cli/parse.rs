@@ -13,11 +13,11 @@ use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use super::Cli;
 use crate::model::{NameError, OutOfBounds};
 
-/// The exit codes of kibus, which the README also lists.
+/// The exit codes of kibus, with their meanings in help.
 const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done, nothing to do, or only warnings"),
-    ("1", "Failed, or something could not be read (verify)"),
-    ("2", "Changes (--detailed-exitcode), or findings (verify)"),
+    ("1", "Failed, or something could not be read"),
+    ("2", "Changes (--detailed-exitcode), findings (verify), or a failed step (drill)"),
     ("3", "Not confirmed; nothing was changed"),
     ("4", "Refused: not managed by kibus, or a check forbids the plan"),
     ("64", "Wrong usage or input"),
@@ -272,13 +272,49 @@ mod tests {
             assert!((2..=4).contains(&examples.len()), "{}", command.get_name());
             for command in examples {
                 for kibus in command.split("kibus ").skip(1) {
-                    let words = kibus.split_whitespace().take_while(|word| !"|>&&".contains(word));
-                    let words = words.map(|word| word.trim_matches(['"', ')', '$', '(']));
-                    let parsed = Cli::command().try_get_matches_from(std::iter::once("kibus").chain(words));
+                    let parsed = parsed(kibus);
                     assert!(parsed.is_ok(), "`{command}`: {}", parsed.unwrap_err());
                 }
             }
         }
+    }
+
+    /// The arguments of kibus in a line of a shell, up to the end of the command.
+    fn parsed(kibus: &str) -> Result<clap::ArgMatches, clap::Error> {
+        let words = kibus.split_whitespace().take_while(|word| !"|>&&".contains(word));
+        let words = words.map(|word| word.trim_matches(['"', ')', '$', '(', '\'', ';']));
+        Cli::command().try_get_matches_from(std::iter::once("kibus").chain(words))
+    }
+
+    /// Placeholders for values, and commands whose arguments the sentence leaves out, are no errors.
+    #[test]
+    fn every_command_and_option_in_the_pages_exists() {
+        use clap::error::ErrorKind::{ArgumentConflict, InvalidSubcommand, UnknownArgument};
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let files =
+            [root.to_owned(), root.join("docs")].into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+        let pages =
+            files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md"));
+        let (mut count, mut wrong) = (0, Vec::new());
+        for page in pages.filter(|page| !page.ends_with("command-line.md")) {
+            let text = std::fs::read_to_string(&page).unwrap().replace("\\\n", " ");
+            let is_command =
+                |code: &&str| Cli::command().get_subcommands().any(|command| code.starts_with(command.get_name()));
+            // A command starts a line, a span or a part of a line, and ends with its line or span. In prose, a word is before it.
+            let is_prose =
+                |before: &str| before.strip_suffix(' ').is_some_and(|text| text.ends_with(char::is_alphabetic));
+            let starts = text.match_indices("kibus ").filter(|(at, _)| !is_prose(&text[..*at]));
+            let commands = starts.map(|(at, kibus)| text[at + kibus.len()..].split(['\n', '`']).next().unwrap());
+            for kibus in commands.filter(is_command) {
+                count += 1;
+                if let Err(error) = parsed(kibus)
+                    && matches!(error.kind(), ArgumentConflict | InvalidSubcommand | UnknownArgument)
+                {
+                    wrong.push(format!("{}: kibus {kibus}: {error}", page.display()));
+                }
+            }
+        }
+        assert!(count > 200 && wrong.is_empty(), "{count} commands: {}", wrong.join("\n"));
     }
 
     #[test]

@@ -54,19 +54,19 @@ macro_rules! with_kinds {
         ];
         /// The proof that a cluster is on the bus.
         Record(name: ParameterName) {record, as_record, "record", "record", name.to_string()} [
-            ClusterNotRecorded("K116", Critical, "the cluster is not on the bus: its events are dropped, and its Karpenter receives no interruption"),
-            RecordChanged("K214", Error, "a change of this cluster was cut off: a role that it had before may still read its queue"),
+            ClusterNotRecorded("K116", Critical, "the cluster is not on the bus: its events are dropped, and its Karpenter receives no interruption events"),
+            RecordChanged("K214", Error, "a change to this cluster was interrupted: a role that it had before may still be able to read its queue"),
         ];
         Queue(name: QueueName) {queue, as_queue, "queue", "queue", name.to_string(), tags} [
-            HubQueueMissing("K101", Critical, "events cannot pass the hub, or are lost if they cannot be delivered"),
+            HubQueueMissing("K101", Critical, "events cannot pass through the hub, or are lost if they cannot be delivered"),
             HubQueueChanged("K201", Critical, "events may be rejected or lost early, or others may read or forge them"),
         ] or [
-            ClusterQueueMissing("K110", Critical, "its events are dropped, and its Karpenter receives no interruption"),
+            ClusterQueueMissing("K110", Critical, "the cluster's events are dropped, and its Karpenter receives no interruption events"),
             ClusterQueueChanged("K210", Critical, "this cluster's events may be lost early, or others may read or forge them"),
         ];
         Role(name: RoleName) {role, as_role, "role", "role", name.to_string(), tags} [
             RoleMissing("K102", Critical, "the router cannot run, and events pile up in the hub queue"),
-            RoleChanged("K202", Critical, "the router may not run, or other principals may assume its role"),
+            RoleChanged("K202", Critical, "the router may be unable to run, or other principals may be able to assume its role"),
         ];
         RolePolicy(role: RoleName, name: PolicyName) {role_policy, as_role_policy, "role-policy", "role policy",
                 if role.as_str() == name.as_str() { name.to_string() } else { format!("{role}/{name}") }
@@ -74,12 +74,12 @@ macro_rules! with_kinds {
             RouterPolicyMissing("K103", Critical, "the router has no permissions, and events pile up in the hub queue"),
             RouterPolicyChanged("K203", Critical, "the router may fail to deliver, or has permissions that it does not need"),
         ] or [
-            ControllerPolicyMissing("K111", Critical, "this Karpenter cannot read its queue, and receives no interruption"),
+            ControllerPolicyMissing("K111", Critical, "this Karpenter cannot read its queue and receives no interruption events"),
             ControllerPolicyChanged("K211", Critical, "this Karpenter may not be able to read its queue, or has permissions that it does not need"),
         ];
         LogGroup(name: LogGroupName) {log_group, as_log_group, "log-group", "log group", name.to_string(), tags} [
             LogGroupMissing("K104", Error, "dropped events and their reasons are not logged, and the router's metrics stop"),
-            LogGroupChanged("K204", Error, "the router's log has another retention than configured"),
+            LogGroupChanged("K204", Error, "the retention of the router's log differs from the configuration"),
         ];
         Function(name: FunctionName) {function, as_function, "function", "function", name.to_string(), tags} [
             FunctionMissing("K105", Critical, "no event is routed, and events pile up in the hub queue"),
@@ -87,26 +87,26 @@ macro_rules! with_kinds {
         ];
         Alias(function: FunctionName, name: String) {alias, as_alias, "alias", "alias", format!("{function}:{name}")} [
             AliasMissing("K106", Critical, "no event is routed, and events pile up in the hub queue"),
-            AliasChanged("K206", Error, "the live version has other settings than configured"),
+            AliasChanged("K206", Error, "the settings of the live version differ from the configuration"),
         ];
         /// Makes Lambda read a queue: from this queue, to this alias of a function.
         EventSourceMapping(queue: QueueName, function: FunctionName, alias: String)
             {mapping, as_mapping, "event-source-mapping", "mapping", format!("{queue} -> {function}:{alias}")} [
             MappingMissing("K107", Critical, "nothing reads the hub queue, and events pile up in it"),
-            MappingChanged("K207", Error, "events may be delivered late, or lost if they cannot be routed at once"),
+            MappingChanged("K207", Error, "events may be delivered late, or lost if they cannot be routed immediately"),
         ];
         /// An EventBridge rule on the default bus, with its one target.
         Rule(name: RuleName) {rule, as_rule, "rule", "rule", name.to_string(), tags} [
             RuleMissing("K108", Critical, "events of this kind reach no cluster at all"),
-            RuleChanged("K208", Critical, "events that it no longer matches reach no cluster"),
+            RuleChanged("K208", Critical, "events that the rule no longer matches reach no cluster"),
         ];
         Alarm(name: AlarmName) {alarm, as_alarm, "alarm", "alarm", name.to_string(), tags} [
-            AlarmMissing("K114", Error, "nobody is woken by what the alarm watches"),
+            AlarmMissing("K114", Error, "nobody is notified of the problem that the alarm watches for"),
             AlarmChanged("K212", Error, "the alarm may fire late, without reason, or not at all"),
         ];
         Dashboard(name: DashboardName) {dashboard, as_dashboard, "dashboard", "dashboard", name.to_string()} [
-            DashboardMissing("K115", Error, "nobody sees the metrics of the bus on one page; events are routed"),
-            DashboardChanged("K213", Error, "the dashboard may show other metrics than those of the bus; events are routed"),
+            DashboardMissing("K115", Error, "no dashboard shows the metrics of the bus; events are still routed"),
+            DashboardChanged("K213", Error, "the dashboard may not show the metrics of the bus; events are still routed"),
         ];
     } };
 }

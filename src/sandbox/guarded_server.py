@@ -1,13 +1,13 @@
-# Runs the emulator behind a guard, because it would run code for everybody who reaches its port. A request must
-# name a loopback address as its host (a page whose domain was pointed at this machine does not), come from no web
-# page, and carry the secret of this server. The emulator also starts a server for each running function, whose client
-# knows no secret; it is no web page either.
+# Runs the emulator behind a guard, because the emulator would run code for anyone who reaches its port. A request must
+# name a loopback address as its host (a page whose domain points to this machine does not), must not come from a web
+# page, and must carry the secret of this server. The emulator also starts a server for each running function. The
+# client of that server does not know the secret, so only the first two rules apply to it.
 #
 # The emulator ends when its standard input is closed. The kernel closes it when the process that holds it ends for any
 # reason; the emulator and its functions (its process group) are then killed.
 #
-# With the argument `account` the emulator begins with two EKS clusters, whose Karpenter it plays. One of them already has
-# rules and a queue of its own.
+# With the argument `account`, the emulator starts with two EKS clusters and plays their Karpenter controllers. One cluster
+# already has its own rules and queue.
 import asyncio
 import contextlib
 import contextvars
@@ -28,7 +28,7 @@ from urllib.parse import unquote_to_bytes
 
 SECRET = os.environ["AWS_SESSION_TOKEN"]
 LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
-# How users and roles of the emulator sign. Any caller may claim to be `test` or an account: they are the root user.
+# How users and roles of the emulator sign. `test` and account ids do not count: any caller can claim to be this root user.
 SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=(?!(?:test|\d{12})/)[^/\s,]+/[^\s]+.*")
 
 
@@ -47,8 +47,8 @@ def allowed(scope, checks_signatures):
         return False
     if len(tokens) == 1 and hmac.compare_digest(tokens[0].encode(), SECRET.encode()):
         return True
-    # Users and roles of the emulator sign with secrets of their own, which it checks, except on its own paths. A
-    # credential in the query would be another one than that of the header.
+    # Users and roles of the emulator sign with their own secrets. The emulator checks these signatures, except on its own
+    # paths. A credential in the query could differ from the one in the header.
     signed, query = values(b"authorization"), unquote_to_bytes(scope.get("query_string", b"")).lower()
     other_key = b"credential" in query or b"accesskeyid" in query
     own_path = scope.get("path", "").startswith(("/_", "/health"))
@@ -92,7 +92,7 @@ from ministack.core.responses import AccountRegionScopedDict, get_account_id, ge
 from ministack.services import cloudwatch, cloudwatch_logs, ec2, eks, eventbridge, iam, lambda_svc, sqs  # noqa: E402
 
 
-# The emulator lacks this call of SQS.
+# The emulator lacks this SQS call.
 def list_dead_letter_source_queues(data, url):
     target = sqs._get_q(data.get("QueueUrl", url), "sqs:ListDeadLetterSourceQueues")["attributes"]["QueueArn"]
 
@@ -118,7 +118,7 @@ def list_clusters(query):
 eks._list_clusters = list_clusters
 
 
-# Of an alarm, the emulator keeps what it evaluates, and adds a period and a statistic to metrics of a calculation.
+# The emulator keeps only what it evaluates of an alarm, and adds a period and a statistic to alarms on metric math.
 def put_metric_alarm(params, alarm, is_cbor, is_json=False, put=cloudwatch._put_metric_alarm):
     answer = put(params, alarm, is_cbor, is_json)
     kept = cloudwatch._alarms.get(alarm.get("AlarmName"))
@@ -131,7 +131,7 @@ def put_metric_alarm(params, alarm, is_cbor, is_json=False, put=cloudwatch._put_
 cloudwatch._put_metric_alarm = put_metric_alarm
 
 
-# The role of a router may create no log group, which the emulator does not ask.
+# The role of a router is not allowed to create a log group, which the emulator does not check.
 def emit_logs(function, *about, emit=lambda_svc._emit_lambda_logs, **more):
     config = function.get("config") or function
     is_router = config.get("Role", "").endswith(f"-router-{get_region()}")
@@ -142,7 +142,7 @@ def emit_logs(function, *about, emit=lambda_svc._emit_lambda_logs, **more):
 lambda_svc._emit_lambda_logs = emit_logs
 
 
-# The emulator would end functions of this name in all accounts and Regions when one of them is updated.
+# The emulator would stop functions with this name in all accounts and Regions when one of them is updated.
 def invalidate_worker(name, qualifier=None, account=None, region=None, invalidate=lambda_runtime.invalidate_worker):
     invalidate(name, qualifier, account or get_account_id(), region or get_region())
 
@@ -150,8 +150,8 @@ def invalidate_worker(name, qualifier=None, account=None, region=None, invalidat
 lambda_svc.invalidate_worker = invalidate_worker
 
 
-# When a function answers, the emulator logs what it has printed, as far as another thread has read it by then. On a busy
-# machine that thread is late, and lines are lost. Here, all that is printed by then is read.
+# When a function answers, the emulator logs only the output that another thread has read by then. On a busy machine, that
+# thread is late, and lines are lost. Here, all output up to then is read first.
 READS = threading.Lock()
 
 
@@ -193,7 +193,7 @@ def drain_output(worker, **_):
 lambda_runtime.ProvidedWorker._pump_output = pump_output
 lambda_runtime.ProvidedWorker._drain_stderr_bounded = drain_output
 
-# The emulator lacks FIS and the lifecycle of instances. Here an experiment interrupts Spot instances, within seconds instead of
+# The emulator lacks FIS and the lifecycle of instances. Here, experiments interrupt Spot instances within seconds instead of
 # minutes.
 TEMPLATES, EXPERIMENTS, SPOT = AccountRegionScopedDict(), AccountRegionScopedDict(), AccountRegionScopedDict()
 TASKS = set()
@@ -236,7 +236,7 @@ def steps_of(template):
     if id not in SPOT or ec2._instances[id]["State"]["Name"] != "running":
         yield 1, "failed", lambda: None
         return
-    # Less than the second after which kibus looks again.
+    # Less than the second that kibus waits before it looks again.
     yield 0.5, "running", lambda: None
     if action["parameters"]["durationBeforeInterruption"] != "PT2M":
         yield 1, "running", lambda: send_event(id, "EC2 Instance Rebalance Recommendation")
@@ -285,7 +285,7 @@ async def handle_fis(method, path, headers, body, query):
     kind, _, id = path.strip("/").partition("/")
     store, member = (TEMPLATES, "experimentTemplate") if kind == "experimentTemplates" else (EXPERIMENTS, "experiment")
     if method == "GET" and not id:
-        # Experiments are asked for by their template.
+        # Experiments are listed by their template.
         listed = [found for found in store.values() if found.get("experimentTemplateId", "") in str(query)]
         return 200, {}, json.dumps({kind: listed}).encode()
     found = fis_made(store, json.loads(body)) if method == "POST" else store.get(id)
@@ -319,8 +319,8 @@ def launch(cluster):
     return id
 
 
-# What `kibus sandbox send` calls: an event of AWS about an instance, or about a new instance of a cluster. On AWS only AWS
-# itself sends such events, so PutEvents refuses them.
+# Serves `kibus sandbox send`: an AWS event about an instance, or about a new instance of a cluster. Only AWS itself can send
+# such events, so PutEvents rejects them.
 async def handle_send(method, path, headers, body, query):
     request = json.loads(body)
     id = request.get("instance") or launch(request["cluster"])
@@ -335,7 +335,7 @@ router.SERVICE_PATTERNS["kibus"] = {}
 emulator.SERVICE_HANDLERS["kibus"] = handle_send
 
 
-# Takes what arrives in the queue of each cluster, and deletes it some seconds later.
+# Receives the messages in the queue of each cluster, and deletes them a few seconds later.
 def play_karpenter():
     while True:
         time.sleep(1)
@@ -349,7 +349,7 @@ def play_karpenter():
                     threading.Timer(3.5, in_scope, (sqs._delete_messages_for_esm, url, taken)).start()
 
 
-# What a cluster has before it is on a bus: `kibus discover` finds it. Nothing reads this queue.
+# What a cluster has before it joins a bus: `kibus discover` finds these rules and their queue. Nothing reads the queue.
 RULES = {
     "capacity-reservation": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
     "instance-state": ("aws.ec2", "EC2 Instance State-change Notification"),
@@ -382,11 +382,11 @@ if "account" in sys.argv:
         create_own_setup("tenant-1", "node-interruptions")
     threading.Thread(target=play_karpenter, daemon=True).start()
 
-# Each running function takes some files and connections.
+# Each running function uses several files and connections.
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 with contextlib.suppress(OSError, ValueError):
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-# The emulator's own choice of an HTTP server takes a multiple of the time for each request.
+# The emulator's default HTTP server takes several times as long for each request.
 uvicorn.run(
     guarded(emulator.app, emulator.AUTH),
     host=os.environ["BIND_HOST"],

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, quoted};
 
-/// The permission of the group and of all others to write.
+/// Write permission for the group and all others.
 const OTHERS_WRITE: u32 = 0o022;
-/// Any permission of the group and of all others.
+/// Any permission for the group and all others.
 const OTHERS: u32 = 0o077;
 
 /// The directory of the sandbox: the installed emulator, and the record of the running server.
@@ -74,8 +74,8 @@ impl Home {
         Ok(())
     }
 
-    /// The content of a file with a secret in this directory, if it exists, unless another user could have changed it or read the
-    /// secret.
+    /// The content of a file in this directory that holds a secret, if it exists. Refuses a file that another user could have
+    /// changed or read.
     pub(super) fn read_private(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
         let mut file = match File::open(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -90,7 +90,7 @@ impl Home {
                 let path = path.to_string_lossy();
                 let error = format!("other users have access to `{path}`, so kibus uses nothing from it");
                 let close = format!("chmod go= {}", quoted(&path));
-                return Err(Error::failed(error).hint_command("if it is yours, take the access from them:", close));
+                return Err(Error::failed(error).hint_command("if it is yours, remove their access:", close));
             }
         }
         let mut bytes = Vec::new();
@@ -104,7 +104,7 @@ impl Home {
     }
 
     fn check(&self, path: &Path, found: &Metadata) -> Result<(), Error> {
-        // They could put something into it that kibus or a shell would run.
+        // Another user could put something into it that kibus or a shell would run.
         let other = || {
             let path = path.display();
             Error::failed(format!("`{path}` belongs to another user, so kibus uses nothing from it"))
@@ -121,7 +121,7 @@ impl Home {
     }
 }
 
-/// For `map_err`: adds the operation, a verb, and the file to an I/O error.
+/// For `map_err`: adds the operation (a verb) and the file to an I/O error.
 pub(super) fn cannot(what: &str, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Error {
     let what = format!("cannot {what} `{}`", path.as_ref().display());
     move |e| Error::failed(format!("{what}: {e}"))

@@ -20,12 +20,12 @@ use crate::error::Error;
 const LOCK_FILE: &str = include_str!("requirements.lock");
 /// The program that creates the environment.
 const PYTHON: &str = "python3";
-/// Prefix of a directory in which an installation is incomplete.
+/// The prefix of directories that hold incomplete installations.
 const INCOMPLETE: &str = "installing-";
 /// How many lines of a failed program's output are shown.
 const LINES_SHOWN: usize = 8;
 
-/// Returns the Python that runs the emulator. Installs the emulator if it is missing, by the user's `pip` settings (mirrors,
+/// Returns the Python that runs the emulator. Installs the emulator if it is missing, with the user's `pip` settings (mirrors,
 /// proxies, certificates), except those that change the target directory.
 pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result<PathBuf, Error> {
     let hash = hex::encode(&Sha256::digest(LOCK_FILE)[..6]);
@@ -44,7 +44,7 @@ pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result
             Error::failed(format!("the sandbox needs Python 3.10 or newer; the first `python3` in PATH is {found}"));
         return Err(with_python(error));
     }
-    tell("Installing the local AWS emulator from the package index of pip. This happens once and takes a few seconds.");
+    tell("Installing the local AWS emulator from pip's package index. This happens once and takes a few seconds.");
     let incomplete = tempfile::Builder::new()
         .prefix(INCOMPLETE)
         .tempdir_in(home.path())
@@ -52,7 +52,7 @@ pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result
     let mut create = isolated(Path::new(PYTHON), incomplete.path());
     create.args(["-m", "venv"]).arg(incomplete.path());
     if let Some(output) = failure(create).await? {
-        // It is older, or its modules for that are a package of their own.
+        // It may be too old, or need a separate package for this.
         let error = Error::failed("creating a virtual environment with `python3` failed");
         return Err(with_python(with_lines(error, &output)));
     }
@@ -74,7 +74,7 @@ pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result
         fs::remove_dir_all(&venv).map_err(cannot("remove", &venv))?;
     }
     fs::rename(incomplete.path(), &venv).map_err(cannot("create", &venv))?;
-    // It was renamed, so there is nothing to remove.
+    // The directory was renamed, so there is nothing to remove.
     let _ = incomplete.keep();
     Ok(python_of(&venv))
 }
@@ -122,19 +122,19 @@ pub(super) fn with_lines(error: Error, lines: &str) -> Error {
 
 /// How to install a Python that can run the emulator.
 fn with_python(error: Error) -> Error {
-    let error = error.note("the sandbox runs a local AWS emulator that is written in Python");
+    let error = error.note("the sandbox runs a local AWS emulator written in Python");
     if cfg!(target_os = "macos") {
         return error.hint_command("install it and run the command again:", "brew install python3");
     }
     error
         .hint_command("on Debian and Ubuntu:", "apt-get install python3 python3-venv")
         .hint_command("on Fedora:", "dnf install python3")
-        .hint("where that is older than 3.10, put a newer `python3` first in PATH")
+        .hint("if that is older than 3.10, put a newer `python3` first in PATH")
 }
 
-/// A Python that loads no module from the current directory, which may be a repository with any content. It runs in this
-/// directory, because a relative entry in `PATH` and a version manager choose a program by the current directory, and
-/// without variables that it does not need, because what it runs can read them.
+/// A Python that loads no module from the current directory, which may be a repository with any content. It runs in
+/// `directory`, because relative entries in `PATH` and version managers choose a program by the current directory. It receives
+/// only the variables that it needs, because the code that it runs can read them.
 pub(super) fn isolated(python: &Path, directory: &Path) -> Command {
     let mut command = Command::new(python);
     command
@@ -148,7 +148,7 @@ pub(super) fn isolated(python: &Path, directory: &Path) -> Command {
     command
 }
 
-/// Whether it gets this variable of the user: to find programs, files, proxies, certificates and mirrors.
+/// Whether a user's variable is passed on. Python needs some to find programs, files, proxies, certificates, and mirrors.
 fn is_passed_on(name: &str) -> bool {
     let redirects = "PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_PYTHON PYENV_DIR";
     let needed =

@@ -1,5 +1,5 @@
 //! The emulator's process: started on a free port of 127.0.0.1, in its own process group, without any of the user's AWS
-//! settings. It ends when its standard input is closed, which the kernel does however the process that holds it ends.
+//! settings. It exits when its standard input is closed. The kernel closes it when the process that holds it ends for any reason.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -46,7 +46,7 @@ impl SandboxServer {
         &self.endpoint
     }
 
-    /// The directory of its files, which is removed with it. As `KIBUS_SANDBOX_HOME` it is the home of a sandbox with this server.
+    /// The directory of its files, which is removed with it. Used as `KIBUS_SANDBOX_HOME`, it is the home of this server's sandbox.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -102,7 +102,7 @@ impl SandboxServer {
         Ok(Self { process, endpoint, directory, home: None })
     }
 
-    /// Why it does not respond, if it does not.
+    /// The error says why the server does not respond.
     async fn wait_until_it_responds(&mut self) -> Result<(), Unresponsive> {
         let deadline = Instant::now() + START_TIMEOUT;
         while Instant::now() < deadline {
@@ -121,7 +121,7 @@ impl SandboxServer {
         !matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// Waits until the emulator exits by itself, and says what it last wrote.
+    /// Waits until the emulator exits by itself, and returns an error with its last output.
     pub async fn exited(&mut self) -> Error {
         while !self.has_exited() {
             sleep(POLL).await;
@@ -129,7 +129,7 @@ impl SandboxServer {
         with_log(Error::failed("the sandbox server exited"), &self.directory().join(LOG))
     }
 
-    /// Does what the end of this process would do.
+    /// Has the same effect as the end of this process.
     #[cfg(test)]
     pub(super) fn close(&mut self) {
         drop(self.process.stdin.take());
@@ -145,7 +145,7 @@ impl SandboxServer {
 
 impl Drop for SandboxServer {
     fn drop(&mut self) {
-        // If this fails, the file is that of a server that does not respond, which the next one replaces.
+        // If this fails, the file names a server that does not respond, and the next server replaces it.
         if let Some(home) = &self.home
             && Endpoint::read(home).is_ok_and(|found| found.as_ref() == Some(&self.endpoint))
         {
@@ -183,8 +183,8 @@ impl Endpoint {
         })
     }
 
-    /// Sends an event of AWS to the default event bus of a Region, about an instance, or about a new Spot instance of a
-    /// cluster. `INSTANCE` in the event stands for the id of the instance, which is returned if it exists.
+    /// Sends an AWS event to the default event bus of a Region. The event is about an instance, or about a new Spot instance of
+    /// a cluster. `INSTANCE` in the event stands for the instance id, which is returned if the instance exists.
     pub async fn send_event(&self, region: &str, about: Subject<'_>, event: &Value) -> Result<Option<String>, Error> {
         let body = match about {
             Subject::Instance(id) => json!({"instance": id, "event": event}),
@@ -200,7 +200,7 @@ impl Endpoint {
         }
     }
 
-    /// The first line of a request, and the headers that the server asks for.
+    /// The first line of a request, and the headers that the server requires.
     fn request(&self, line: &str) -> String {
         let Self { port, secret, .. } = self;
         format!("{line} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-Amz-Security-Token: {}\r\n", secret.as_str())
@@ -245,7 +245,7 @@ fn variables(Endpoint { port, secret, proof }: &Endpoint, directory: &Path) -> V
         // The default is all interfaces.
         ("BIND_HOST", "127.0.0.1".into()),
         ("GATEWAY_PORT", port.to_string().into()),
-        // It reports this as its version.
+        // The server reports this as its version.
         ("MINISTACK_VERSION", proof.as_str().into()),
         // Both would open more ports.
         ("IOT_MTLS_ENABLED", "0".into()),
@@ -257,7 +257,7 @@ fn variables(Endpoint { port, secret, proof }: &Endpoint, directory: &Path) -> V
         ("AWS_CONFIG_FILE", "/dev/null".into()),
         ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null".into()),
         ("AWS_EC2_METADATA_DISABLED", "true".into()),
-        // If it finds a container engine, it removes the containers that carry its label.
+        // If the emulator finds a container engine, it removes the containers that carry its label.
         ("DOCKER_HOST", "unix:///nonexistent/docker.sock".into()),
         ("HOME", directory.into()),
         ("TMPDIR", scratch(directory).into()),
@@ -272,8 +272,8 @@ fn variables(Endpoint { port, secret, proof }: &Endpoint, directory: &Path) -> V
     env
 }
 
-/// Sends a request, whose head is not yet ended, to this port of 127.0.0.1. Gives the status and the body. All AWS calls go
-/// through the AWS SDK; a full HTTP client for a local server would be the largest dependency here.
+/// Sends a request to this port of 127.0.0.1 and returns the status and the body. `head` lacks the empty line that ends it. All
+/// AWS calls go through the AWS SDK; a full HTTP client for a local server would be the largest dependency here.
 pub(super) async fn send(port: u16, head: &str, body: &str) -> io::Result<(u16, String)> {
     let exchange = async {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;

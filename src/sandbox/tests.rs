@@ -47,8 +47,8 @@ async fn a_server_listens_on_loopback_only_and_stops_when_dropped() {
     assert!(!directory.exists(), "its files are removed");
 }
 
-/// The emulator runs code, so a server answers only requests with its secret, and no web page in the user's browser. One that checks
-/// signatures lets its users in without the secret, so a request of them must be one that it checks.
+/// The emulator runs code, so a server answers only requests with its secret, and never a web page in the user's browser. A server
+/// that checks signatures admits its users without the secret, so their requests must be ones that it checks.
 #[tokio::test]
 async fn a_server_answers_only_who_has_its_secret() {
     const HEALTH: &str = "/_ministack/health";
@@ -89,7 +89,7 @@ async fn a_server_answers_only_who_has_its_secret() {
         ] {
             let request = format!("GET {path} HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
             let (status, body) = answer(*port, &request).await;
-            // Two hosts are no request at all.
+            // A request with two hosts is invalid.
             let passed = status != 400 && !body.contains("the sandbox answers only");
             assert_eq!(passed, passes, "{checks_signatures} {path} {headers:?}: {status} {body}");
             assert!(passed || !body.contains("Access-Control"), "{path} {headers:?}");
@@ -97,8 +97,8 @@ async fn a_server_answers_only_who_has_its_secret() {
     }
 }
 
-/// The answer to a request without a body. The emulator loads a service at the first call to it, which takes long on a busy
-/// machine.
+/// The answer to a request without a body. The emulator loads a service at the first call to it, which takes a long time on a
+/// busy machine.
 async fn answer(port: u16, head: &str) -> (u16, String) {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -109,11 +109,11 @@ async fn answer(port: u16, head: &str) -> (u16, String) {
     }
 }
 
-/// The server that gives a function its events knows no secret. A page in the user's browser could take them.
+/// The server that passes events to a function does not know the secret. A page in the user's browser could take the events.
 #[tokio::test]
 async fn no_page_takes_the_events_of_a_function() {
     let server = sandbox().start(&[], &quiet).await.unwrap();
-    // It tells where its server is, and leaves the event there.
+    // The function reports where its server is, and leaves the event there.
     let bootstrap = b"#!/bin/sh\necho \"$AWS_LAMBDA_RUNTIME_API\" > \"$TMPDIR/new\"\nmv \"$TMPDIR/new\" \"$TMPDIR/api\"\nsleep 30\n";
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     let options = zip::write::SimpleFileOptions::default().unix_permissions(0o755);
@@ -162,7 +162,7 @@ async fn post(Endpoint { port, secret, .. }: &Endpoint, path: &str, body: &str) 
     assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&answer));
 }
 
-/// A sandbox of its own, with the emulator of all tests.
+/// A separate sandbox that shares the emulator of all tests.
 async fn sandbox_in(directory: &Path) -> Sandbox {
     let python = sandbox().install(&quiet).await.unwrap();
     let emulator = python.ancestors().nth(2).unwrap();
@@ -182,8 +182,8 @@ async fn of_two_servers_at_once_one_starts() {
     assert_eq!(refused.message, format!("the sandbox is already running at {}", server.endpoint().url()));
 }
 
-/// The holder of the server holds its standard input, which the kernel closes however the holder ends. Then another program may
-/// take the port, and answer everybody.
+/// The process that holds the server holds its standard input, which the kernel closes however that process ends. Then another
+/// program can take the port and answer everyone.
 #[tokio::test]
 async fn no_other_program_is_taken_for_a_killed_server() {
     let directory = tempfile::tempdir().unwrap();

@@ -27,8 +27,8 @@ pub(in crate::cli) struct Args {
 enum SandboxCommand {
     /// Run the sandbox until Ctrl-C; the first time, install the emulator from a Python package index.
     ///
-    /// In us-west-2 it has the EKS clusters `base` and `tenant-1`, each with a Karpenter controller that reads its queue on the
-    /// bus. `tenant-1` also has rules and a queue of its own, which `kibus discover` finds. Everything is in memory.
+    /// In us-west-2, it has the EKS clusters `base` and `tenant-1`, each with a Karpenter controller that reads its queue on the
+    /// bus. `tenant-1` also has its own rules and queue, which `kibus discover` finds. Everything is in memory.
     Up,
     /// Print the variables that point SDKs and the AWS CLI at the sandbox: eval "$(kibus sandbox env)".
     ///
@@ -36,7 +36,7 @@ enum SandboxCommand {
     Env,
     /// Send an event about an instance to the default event bus of the sandbox, as AWS does.
     Send(SendArgs),
-    /// Run a demo in its own sandbox: discover, create a hub, run a drill, delete all.
+    /// Run a demo in its own sandbox: discover, create a hub, run a drill, delete everything.
     Demo,
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<Report, Err
     Ok(Report::default())
 }
 
-/// Ends only with an error: from a signal, or from the server when it exits.
+/// Always returns an error: from a signal, or from the server when it exits.
 async fn up(ui: &Ui) -> Result<(), Error> {
     let mut server = Sandbox::open()?.up(&|step| ui.note(step, &[])).await?;
     let url = server.endpoint().url();
@@ -101,12 +101,12 @@ async fn send(SendArgs { signal, about }: SendArgs, context: &Context<'_>) -> Re
     };
     let Some(id) = endpoint.send_event(scope.region.as_str(), subject, &event).await? else {
         return Err(Error::failed(format!("instance `{about}` does not exist in {} of the sandbox", scope.region))
-            .hint("if you pass a cluster name instead, kibus launches an instance"));
+            .hint("to launch an instance, pass a cluster name instead"));
     };
     context.ui.result(&format!("Sent {} about {id}{what}.", signal.detail_type()))
 }
 
-/// What the demo says, the command that it runs, and what this must write. `INSTANCE` is the one that the last event was about.
+/// What the demo says, the command that it runs, and what the command must print. `INSTANCE` is the instance of the last event.
 const DEMO: [(&str, &str, &[&str]); 11] = [
     (
         "Two EKS clusters run in this account: base and tenant-1. Find the rules and queues that they have.",
@@ -141,10 +141,10 @@ const DEMO: [(&str, &str, &[&str]); 11] = [
     ("", "teardown --yes", &["Deleted 19 in "]),
 ];
 const EVENTS: &str = "events";
-/// How long the events can take.
+/// How long the demo waits for the events.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Runs the demo. Fails at the first command that fails or does not write the expected output.
+/// Runs the demo. Fails at the first command that fails or does not print the expected output.
 async fn demo(ui: &Ui) -> Result<(), Error> {
     let server = Sandbox::open()?.start_with_clusters(&|step| ui.note(step, &[])).await?;
     let mut instance = String::new();
@@ -163,7 +163,7 @@ async fn demo(ui: &Ui) -> Result<(), Error> {
         }
         ui.result(written.trim_end())?;
         if let Some(part) = misses(&written) {
-            return Err(Error::failed(format!("`kibus {command}` did not write `{part}`")));
+            return Err(Error::failed(format!("`kibus {command}` did not print `{part}`")));
         }
         if let Some(sent) = written.strip_prefix("Sent ") {
             let mut ids = sent.split(|c: char| !c.is_alphanumeric() && c != '-');
