@@ -97,7 +97,17 @@ fn alarm(section: &'static str, names: &Names<'_>) -> Explanation {
     let text = names.put_in(&paragraphs(body.unwrap_or_default().trim()));
     let sentence = text.split([':', '.']).next().unwrap_or_default();
     let meaning = sentence.trim_start_matches("It means ").trim_start_matches("that ");
-    Explanation { code: section, title: format!("{section}: {meaning}"), text }
+    let title = format!("{section}: {meaning}");
+    let text = triage(section).map(|line| line + "\n\n").unwrap_or_default() + &text;
+    Explanation { code: section, title, text }
+}
+
+/// The row of the table at the start of the runbook, as a sentence.
+fn triage(section: &str) -> Option<String> {
+    let link = format!("[{section}](#{section})");
+    let row = RUNBOOK.lines().find(|line| line.starts_with('|') && line.contains(&link))?;
+    let mut cells = row.trim_matches(['|', ' ']).split(" | ").skip(1);
+    Some(format!("Events lost now: {}. Urgency: {}.", cells.next()?, cells.next()?))
 }
 
 /// Markdown as plain text: one line per paragraph, without markup.
@@ -171,6 +181,16 @@ mod tests {
         for code in FindingCode::ALL {
             let Explanation { title, text, .. } = finding(*code, &names);
             assert!(title.starts_with(code.as_str()) && text.contains("Fix:"), "{title}");
+        }
+    }
+
+    #[test]
+    fn every_alarm_has_an_urgency() {
+        for section in sections().filter(|section| *section != "keep-nodes-safe") {
+            assert!(
+                triage(section).is_some_and(|line| line.contains("Urgency: page") || line.contains("ticket")),
+                "{section}"
+            );
         }
     }
 
