@@ -23,14 +23,6 @@ POINTS = 72  # twelve hours in steps of ten minutes
 HOURS = ["06:00", "09:00", "12:00", "15:00"]
 COLORS = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf", "#393b79", "#ad494a", "#637939"]
 
-
-def thresholds():
-    """The threshold of each alarm of the hub, by its name without that of the bus."""
-    alarms = [json.loads((TEMPLATES / "alarms" / f"{name}.json").read_text(encoding="utf-8")) for name in ("hub", "heartbeat")]
-    return {alarm["AlarmName"].removeprefix("${bus}-"): alarm["Threshold"] for alarm in sum(alarms, [])}
-
-
-ALARMS = thresholds()
 VALUES = {
     "marker": "kibus manages this dashboard of bus `kibus` in us-west-2",
     "bus": "kibus",
@@ -39,11 +31,6 @@ VALUES = {
     "hub": "kibus-hub",
     "dead_letters": "kibus-hub-dlq",
     "heartbeat": "one every 5 minutes",
-    "waiting": ALARMS["waiting"],
-    "in_flight": ALARMS["in-flight"],
-    "dead": ALARMS["dead-letters"],
-    "failed": ALARMS["errors"],
-    "beats": ALARMS["heartbeat"],
     "delivered": [[{"label": label, "sample": label}] for label in ("base", "tenant-1", "tenant-2")],
 }
 

@@ -14,9 +14,6 @@ use super::scope::{Scope, fixed};
 use super::signal::Signal;
 use super::tags::{CLUSTER, Tags};
 
-const HUB_ALARMS: &str = include_str!("../../templates/alarms/hub.json");
-const HEARTBEAT_ALARM: &str = include_str!("../../templates/alarms/heartbeat.json");
-
 /// The alarms of a hub with these options.
 pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
     let templates = templates(scope, options).into_iter();
@@ -39,9 +36,10 @@ fn templates(scope: &Scope, options: &HubOptions) -> Vec<(&'static str, Vec<(&'s
         ("hub", scope.hub_queue().as_str().into()),
         ("dead_letters", scope.dead_letter_queue().as_str().into()),
     ];
-    let mut templates = vec![(HUB_ALARMS, bus().into_iter().chain(of_hub).collect())];
+    let mut templates =
+        vec![(include_str!("../../templates/alarms/hub.json"), bus().into_iter().chain(of_hub).collect())];
     if options.has_heartbeat() {
-        templates.push((HEARTBEAT_ALARM, bus().into()));
+        templates.push((include_str!("../../templates/alarms/heartbeat.json"), bus().into()));
     }
     for signal in Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal)) {
         let of_rule = bus().into_iter().chain([("rule", scope.rule(signal).as_str().into())]);
@@ -94,13 +92,6 @@ fn filled(scope: &Scope, options: &HubOptions, template: &str, values: &[(&str, 
     document.value().as_array().into_iter().flatten().filter_map(alarm).collect()
 }
 
-/// The threshold of an alarm of the hub, for the line of a graph. Two that share a line have the same one.
-fn threshold(template: &str, alarm: &str) -> Value {
-    let alarms: Vec<Value> = serde_json::from_str(template).unwrap_or_default();
-    let name = format!("${{bus}}-{alarm}");
-    alarms.iter().find(|of| of["AlarmName"] == name).map_or(Value::Null, |of| of["Threshold"].clone())
-}
-
 /// The dashboard of a hub with these options.
 pub fn dashboard(scope: &Scope, options: &HubOptions) -> Dashboard {
     let bus = scope.bus.as_str();
@@ -130,11 +121,6 @@ pub fn dashboard(scope: &Scope, options: &HubOptions) -> Dashboard {
         ("dead_letters", scope.dead_letter_queue().as_str().into()),
         ("delivered", delivered),
         ("heartbeat", heartbeat.into()),
-        ("waiting", threshold(HUB_ALARMS, "waiting")),
-        ("in_flight", threshold(HUB_ALARMS, "in-flight")),
-        ("dead", threshold(HUB_ALARMS, "dead-letters")),
-        ("failed", threshold(HUB_ALARMS, "errors")),
-        ("beats", threshold(HEARTBEAT_ALARM, "heartbeat")),
     ];
     Dashboard { name: scope.dashboard(), body: fill_template(include_str!("../../templates/dashboard.json"), &values) }
 }
