@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kibus::model::{GlobalOptions, HubOptions, Scope, watch};
 
-use crate::kinds_in_docs::assert_between;
+use crate::shown_in_docs::assert_between;
 
 /// A million SQS requests, each of up to 64 KB: <https://aws.amazon.com/sqs/pricing/>.
 const SQS_REQUESTS: f64 = 0.40;
